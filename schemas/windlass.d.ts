@@ -75,7 +75,7 @@ export interface WindlassSettings {
   notify_command?: string;
   /** Show desktop notifications with notify-send or osascript, if available. Default: false. */
   notify_desktop?: boolean;
-  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed and stopped. */
+  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed, and stopped. */
   notify_on?: Array<string>;
   /** HTTP or HTTPS URL to post notifications to. Default: none. */
   notify_webhook?: string;
@@ -99,6 +99,8 @@ export interface WindlassSettings {
   process_limit?: number;
   /** Paths in the repository that the agent may not change; Windlass reverts and reports changes there. Default: none. */
   protect?: Array<string>;
+  /** How long a question of the agent waits for your answer before its default is taken; 0 never waits. Default: 0. */
+  question_wait?: string;
   /** Recipe: a named set of defaults for a loop. Default: promise. */
   recipe?: string;
   /** Whether 'windlass serve' resumes loops that were interrupted during a turn. Default: true for milestones. */

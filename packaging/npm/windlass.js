@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Replaces itself as far as Node can: starts the program for this platform, passes signals on and ends as it ended.
+// Starts the program for this platform, passes signals on to it, and exits as it does.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -15,7 +15,7 @@ try {
 }
 
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-// The terminal sends SIGINT to both; without a handler Node would leave while Windlass ends its agents.
+// The terminal sends SIGINT to both. Without a handler, Node would exit while Windlass still stops its agents.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => signal !== "SIGINT" && child.kill(signal));
 }

@@ -98,6 +98,6 @@ test("refusal_is_told_in_the_language_of_the_page", async () => {
   await page.locator("textarea[name=goal]").fill("x");
   await page.locator("details summary").click();
   await page.locator("input[name=duration]").fill("nonsense");
-  await page.getByRole("alert").filter({ hasText: "時間上限：內容無效" }).or(page.getByRole("alert").filter({ hasText: "內容無效" })).first().waitFor();
+  await page.getByRole("alert").filter({ hasText: "不是時間長度" }).first().waitFor();
   await page.context().close();
 });

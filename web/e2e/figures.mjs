@@ -1,5 +1,5 @@
 // The page's figures: from an agent's line to the DOM, beside a bare SSE client of the same run; what an hour of output
-// costs the page. `npm run figures`, or `npm run figures -- latency` or `-- hour`.
+// costs the page; how 2,000 loops scroll. `npm run figures`, or `npm run figures -- latency`, `-- hour` or `-- list`.
 
 import { availableParallelism, loadavg } from "node:os";
 import { World } from "./world.mjs";
@@ -28,6 +28,7 @@ world.agent("writer", `
   }
   await say(DONE);
 `);
+world.agent("quick", `await say(DONE);`);
 world.top("max_running = 200\nmax_iterations = 1\n");
 
 const now = () => performance.timeOrigin + performance.now();
@@ -91,12 +92,49 @@ async function hour() {
   }
   // The window is full at the second mark; from there on the page must not grow.
   if (heaps.at(-1) > heaps[1] * 1.5) throw new Error(`the page grows: ${heaps.map((size) => (size / 1e6).toFixed(1)).join(", ")} MB`);
+  // The aim for an hour of output.
+  if (heaps.at(-1) > 40e6) throw new Error(`the heap is ${(heaps.at(-1) / 1e6).toFixed(1)} MB`);
+  await page.context().close();
+}
+
+/** A list of so many loops, scrolled with the wheel. The loops are one real summary, again and again with other names. */
+const LOOPS = 2_000;
+async function list() {
+  const made = await world.loop("one of many", { agent: "quick" });
+  await world.stopped(made.id);
+  const { loops: [one] } = await world.api("GET", "/api/loops?limit=1");
+  const many = Array.from({ length: LOOPS }, (_, index) => ({ ...one, id: `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`, name: `loop-${index}` }));
+  const page = await world.page();
+  await page.route(/\/api\/loops(\?|$)/, (route) => route.fulfill({ json: { loops: many, next: null, total: LOOPS, counts: { completed: LOOPS } } }));
+  await page.goto(world.origin);
+  await page.getByText(`${LOOPS.toLocaleString("en")} loops`).or(page.getByText(`${LOOPS} loops`)).first().waitFor();
+  const frames = await page.evaluate(async () => {
+    const scroller = [...document.querySelectorAll("main, main *")].find((each) => each.scrollHeight > each.clientHeight + 1_000 && /auto|scroll/.test(getComputedStyle(each).overflowY)) ?? document.scrollingElement;
+    const times = [];
+    await new Promise((done) => {
+      let last = performance.now();
+      const step = (now) => {
+        times.push(now - last);
+        last = now;
+        scroller.scrollTop += 120;
+        if (times.length < 600) requestAnimationFrame(step);
+        else done();
+      };
+      requestAnimationFrame(step);
+    });
+    return { times: times.slice(5), nodes: document.querySelectorAll("*").length, top: scroller.scrollTop };
+  });
+  if (frames.top < 10_000) throw new Error(`the list did not scroll: ${frames.top}`);
+  const sorted = frames.times.sort((a, b) => a - b);
+  const mean = sorted.reduce((sum, ms) => sum + ms, 0) / sorted.length;
+  row(`scrolling a list of ${LOOPS} loops`, `${(1_000 / mean).toFixed(0)} frames a second`, `p99 ${at(0.99, sorted).toFixed(1)} ms a frame`, `${frames.nodes} nodes`);
   await page.context().close();
 }
 
 const only = process.argv[2];
 try {
   await world.serve();
+  if (!only || only === "list") await list();
   if (!only || only === "hour") await hour();
   if (!only || only === "latency") {
     await latency(0);

@@ -27,6 +27,20 @@ for (const [file, map] of texts) {
   }
   for (const key of map.keys()) if (!english.has(key)) faults.push(`${file}: ${key} is not in en.json`);
 }
+// What the server says and what settings are for: every other language has words for all of it.
+const sentences = JSON.parse(readFileSync(join(root, "../schemas/messages.json"), "utf8"));
+const settings = JSON.parse(readFileSync(join(root, "../schemas/config.schema.json"), "utf8")).properties;
+const places = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))].sort().join(",");
+for (const file of files.filter((name) => name !== "en.json")) {
+  const words = JSON.parse(readFileSync(join(root, "src/i18n/server", file), "utf8"));
+  for (const [id, text] of Object.entries(sentences)) {
+    if (!words.messages[id]?.trim()) faults.push(`server/${file}: messages.${id} is missing`);
+    else if (places(words.messages[id]) !== places(text)) faults.push(`server/${file}: messages.${id} has other places than English`);
+  }
+  for (const id of Object.keys(words.messages)) if (!(id in sentences)) faults.push(`server/${file}: messages.${id} is not in schemas/messages.json`);
+  for (const key of Object.keys(settings)) if (!words.settings[key]?.trim()) faults.push(`server/${file}: settings.${key} is missing`);
+  for (const key of Object.keys(words.settings)) if (!(key in settings)) faults.push(`server/${file}: settings.${key} is not a setting`);
+}
 const sources = (dir) => readdirSync(dir).flatMap((name) => {
   const path = join(dir, name);
   return statSync(path).isDirectory() ? sources(path) : /\.tsx?$/.test(name) && !/\.test\.ts$/.test(name) ? [path] : [];

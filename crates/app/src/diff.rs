@@ -1,5 +1,6 @@
 //! What a loop changed: file by file and bounded, or as one patch.
 
+use windlass_core::spec::CommitPolicy;
 use windlass_engine::work::{self, NoSuchPoint, Span};
 use windlass_workspace::DiffTo;
 
@@ -58,7 +59,9 @@ pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem
         let left = engine.workspaces.left_target_at(&workspace, &span.to).await?;
         span.from = left.ok_or_else(|| no_target(&state.name))?;
     }
-    let to = if request.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
+    // Without commits, the work is what is on disk.
+    let uncommitted = state.spec.commit == CommitPolicy::Off && request.iteration.is_none();
+    let to = if request.worktree || uncommitted { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
     let bytes = engine.workspaces.shown_diff(&workspace, &span.from, &to, request.color).await;
     let bytes = bytes.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
     Ok(Patch { name: state.name, span, bytes })

@@ -39,10 +39,10 @@ pub async fn look(context: &Context, calls: Option<Duration>) -> DoctorReport {
     findings.extend(submodules(context).await);
     findings.push(settings(context).await);
     findings.extend(environment(context).await);
-    findings.extend(containment());
+    findings.extend(containment().await);
     findings.extend(residue(context).await);
-    findings.push(sandbox(context));
-    findings.push(docker(context));
+    findings.push(sandbox(context).await);
+    findings.push(docker(context).await);
     findings.push(resources(context).await);
     findings.extend(agents_found(context, calls).await);
     let broken = findings.iter().any(|finding| finding.state == Condition::Problem);
@@ -152,8 +152,8 @@ async fn environment(context: &Context) -> Option<Diagnosis> {
 }
 
 /// The ladder of ways to end an agent whole; the first that works is used.
-fn containment() -> Vec<Diagnosis> {
-    let rungs = windlass_supervise::probe();
+async fn containment() -> Vec<Diagnosis> {
+    let rungs = tokio::task::spawn_blocking(windlass_supervise::probe).await.unwrap_or_default();
     let used = rungs.iter().position(|rung| rung.available);
     rungs
         .iter()
@@ -186,12 +186,14 @@ async fn residue(context: &Context) -> Vec<Diagnosis> {
     found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
 }
 
-fn sandbox(context: &Context) -> Diagnosis {
-    match windlass_supervise::probe_sandbox(&context.search_path()) {
-        Ok(backend) => {
+async fn sandbox(context: &Context) -> Diagnosis {
+    let path = context.search_path();
+    match tokio::task::spawn_blocking(move || windlass_supervise::probe_sandbox(&path)).await {
+        Err(error) => problem("sandbox", error.to_string(), None),
+        Ok(Ok(backend)) => {
             ok("sandbox", format!("workspace ({}); test it with `windlass doctor --sandbox`", backend.name()))
         }
-        Err(missing) => warning(
+        Ok(Err(missing)) => warning(
             "sandbox",
             format!("off: {}; agents and gates run with your full permissions", missing.reason),
             missing.fix,
@@ -200,7 +202,13 @@ fn sandbox(context: &Context) -> Diagnosis {
 }
 
 /// Whether containers are available.
-fn docker(context: &Context) -> Diagnosis {
+async fn docker(context: &Context) -> Diagnosis {
+    let context = context.clone();
+    let look = tokio::task::spawn_blocking(move || docker_here(&context));
+    look.await.unwrap_or_else(|error| problem("docker", error.to_string(), None))
+}
+
+fn docker_here(context: &Context) -> Diagnosis {
     let settings = match context.settings(None, Options::default()) {
         Ok(settings) => settings,
         Err(failure) => return problem("docker", failure.message, failure.hint),

@@ -31,6 +31,7 @@ mod start;
 mod takeover;
 mod trust;
 mod views;
+mod watch;
 pub mod words;
 mod work;
 
@@ -48,7 +49,7 @@ pub use local::{Background, Local};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport};
 pub use plan_rows::{fork_words, plan_rows};
-pub use problem::{ErrorBody, Kind, Problem};
+pub use problem::{Coded, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
 pub use proof::*;
 pub use report::{
@@ -62,4 +63,5 @@ pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, R
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
+pub use watch::{Changes, LoopFeed, RemoteChanges};
 pub use work::{MergesReport, QueueMerges, ShowMerges, WorkMerges};

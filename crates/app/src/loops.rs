@@ -14,7 +14,7 @@ use windlass_store::{ListFilter, Listed};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
-use crate::requests::{PauseLoop, SteerLoop};
+use crate::requests::{AnswerLoop, PauseLoop, SteerLoop};
 use crate::views::{FindingsView, LoopSummary, PlanView, ProjectView};
 
 /// A request that only names a loop.
@@ -176,5 +176,17 @@ impl Request for SteerLoop {
                 .hint("write a message for the agent"));
         }
         ask(here, &self.id, Command::Steer { text: self.message, now: self.now }).await
+    }
+}
+
+impl Request for AnswerLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "answer";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        if self.text.trim().is_empty() {
+            return Err(Problem::new(Kind::Invalid, "the answer is empty").field("text").hint("write an answer"));
+        }
+        ask(here, &self.id, Command::Answer { question: self.question, text: self.text }).await
     }
 }

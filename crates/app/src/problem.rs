@@ -1,5 +1,7 @@
 //! What went wrong, as every response says it: a code for programs, words and a way out for people.
 
+mod sentences;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_engine::config::{ConfigError, RequestError, UsageError};
@@ -10,6 +12,10 @@ use windlass_engine::milestones::MilestonesError;
 use windlass_engine::trust::{Demand, TrustError};
 use windlass_store::StoreError;
 use windlass_workspace::WorkspaceError;
+
+use sentences::coded;
+
+pub use sentences::Coded;
 
 /// What kind of problem it is; the status code follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +57,11 @@ pub struct Problem {
     pub causes: Vec<String>,
     /// What would run, where consent is needed.
     pub details: Option<Box<[Demand]>>,
+    /// The message as a code with parameters, for clients that have their own words.
+    #[serde(default)]
+    pub message_code: Option<Coded>,
+    #[serde(default)]
+    pub hint_code: Option<Coded>,
 }
 
 /// What a failed request answers.
@@ -61,7 +72,16 @@ pub struct ErrorBody {
 
 impl Problem {
     pub fn new(code: Kind, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, field: None, causes: Vec::new(), details: None }
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            field: None,
+            causes: Vec::new(),
+            details: None,
+            message_code: None,
+            hint_code: None,
+        }
     }
 
     #[must_use]
@@ -74,6 +94,13 @@ impl Problem {
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
+    }
+
+    /// The same with the codes of its sentences, for clients that have their own words.
+    #[must_use]
+    pub fn with_codes(self) -> Self {
+        let hint_code = self.hint.as_deref().and_then(coded);
+        Self { message_code: coded(&self.message), hint_code, ..self }
     }
 
     /// Something that cannot be done as asked, with what to do instead.
@@ -124,8 +151,46 @@ impl Problem {
 
 impl From<UsageError> for Problem {
     fn from(error: UsageError) -> Self {
-        let field = matches!(error, UsageError::Unconfined { .. }).then(|| NO_SANDBOX.to_owned());
+        let field = usage_field(&error).map(str::to_owned);
         Problem { field, ..Problem::of(Kind::Refused, &error, Some(error.hint())) }
+    }
+}
+
+/// The part of the request that is meant, for a form.
+fn usage_field(error: &UsageError) -> Option<&'static str> {
+    match error {
+        UsageError::EmptyGoal | UsageError::GoalHasNul => Some("goal"),
+        UsageError::Name { .. } => Some("name"),
+        UsageError::UnknownRecipe { .. } => Some("recipe"),
+        UsageError::Unset { key } => Some(key),
+        UsageError::NoAgent
+        | UsageError::UnknownAgent { .. }
+        | UsageError::NoCommand { .. }
+        | UsageError::Pattern { .. }
+        | UsageError::NotTaken { .. } => Some("agent"),
+        UsageError::UnclosedQuote | UsageError::EmptyCommand => Some("agent_command"),
+        UsageError::ModelUnused { .. } | UsageError::NoModel { .. } => Some("model"),
+        UsageError::NotKeptAlive { .. } => Some("session"),
+        UsageError::Promise { .. } => Some("completion_promise"),
+        UsageError::Unbounded | UsageError::NoTokens { .. } => Some("max_iterations"),
+        UsageError::NoPrice { .. } => Some("budget_usd"),
+        UsageError::NoFallback => Some("fallbacks"),
+        UsageError::PlanUnused { .. } | UsageError::Plan { .. } | UsageError::PlanShape { .. } => Some("plan"),
+        UsageError::Unconfined { .. } => Some(NO_SANDBOX),
+        UsageError::NetworkOpen { .. } => Some("network"),
+        UsageError::HiddenGates { .. } => Some("hidden_gates"),
+        UsageError::ReviewerUnused { .. } => Some("reviewer"),
+        UsageError::NoEndpoint { key, .. } => Some(key),
+        UsageError::EndpointAddress => Some("summariser_url"),
+        // No field of their own: a target is no setting, a wish may be the reviewer's or a fallback's, and a level that is
+        // not available must not look like a machine without a sandbox.
+        UsageError::BothTargets
+        | UsageError::NoTarget { .. }
+        | UsageError::TargetRange { .. }
+        | UsageError::Target { .. }
+        | UsageError::TargetTime { .. }
+        | UsageError::NoSandbox { .. }
+        | UsageError::Wish { .. } => None,
     }
 }
 
@@ -160,7 +225,8 @@ impl From<StoreError> for Problem {
             | StoreError::Sqlite { .. }
             | StoreError::Stopped => Kind::Failed,
         };
-        Problem::of(code, &error, error.hint())
+        let field = matches!(error, StoreError::NameTaken { .. }).then(|| "name".to_owned());
+        Problem { field, ..Problem::of(code, &error, error.hint()) }
     }
 }
 
@@ -239,6 +305,8 @@ fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static st
         Refusal::NothingToRule => {
             Some("see what it is doing with `windlass status`, or send it a message with `windlass steer`")
         }
+        Refusal::NoQuestion | Refusal::Answered { .. } => Some("send a message with `windlass steer` instead"),
+        Refusal::WhichQuestion { .. } => Some("see them with `windlass status`"),
         Refusal::NotReviewed => Some("use the recipe audited or milestone"),
         Refusal::Stale
         | Refusal::AlreadyAsked

@@ -23,6 +23,7 @@ use crate::history::LoopJournal;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::requests::{FindLoop, Until};
+use crate::watch::RemoteChanges;
 
 /// One thing that can be asked for.
 pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
@@ -60,6 +61,9 @@ pub trait Remote: fmt::Debug + Send + Sync {
 
     /// The feed of a loop after an event of its journal.
     fn feed(&self, id: &LoopId, after: u64, until: Until) -> Box<dyn RemoteFeed>;
+
+    /// That some loop changed there, from now on.
+    fn changes(&self) -> Box<dyn RemoteChanges>;
 
     /// Where it is, for people.
     fn address(&self) -> String;

@@ -116,6 +116,19 @@ pub struct SteerLoop {
     pub now: bool,
 }
 
+/// Answer a question of the agent.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerLoop {
+    #[serde(default)]
+    #[schemars(skip)]
+    pub id: String,
+    pub text: String,
+    /// Which question, such as `q2`; the only open one if left out.
+    #[serde(default)]
+    pub question: Option<String>,
+}
+
 /// A person agrees to the work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

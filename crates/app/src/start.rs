@@ -171,9 +171,9 @@ pub(crate) fn prepare(
         notes.push("the sandbox is off, so the agent can read the hidden gates in Windlass's data".to_owned());
     }
     if resolved.spec.gates.is_empty()
-        && let Some(gate) = Found::at(&project).gate()
+        && let Some(flags) = Found::for_a_loop(&context.cwd, &project).flags()
     {
-        notes.push(format!("no gates; suggested for this project: --gate \"{gate}\""));
+        notes.push(format!("no gates; suggested for this project: {flags}"));
     }
     let branch_template =
         settings.branch.value.as_ref().map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned());

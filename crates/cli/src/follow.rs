@@ -155,6 +155,7 @@ impl Only {
                 | Event::TurnInterrupted { turn, .. }
                 | Event::SessionFound { turn, .. }
                 | Event::UsageReported { turn, .. }
+                | Event::QuestionAsked { turn, .. }
                 | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
                 Event::Checkpointed { turn, .. } | Event::Summarised { turn, .. } => (Some(turn.iteration), None),
                 Event::IterationStarted { iteration }
@@ -173,6 +174,7 @@ impl Only {
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }
                 | Event::Merged { .. }
+                | Event::Minimised { .. }
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp
                 | Event::AgentChanged { .. }
@@ -183,6 +185,7 @@ impl Only {
                 | Event::LoopPaused { .. }
                 | Event::StopRequested
                 | Event::SteeringQueued { .. }
+                | Event::QuestionAnswered { .. }
                 | Event::RolledBack { .. }
                 | Event::NetworkDenied { .. }
                 | Event::ResidueChecked { .. }

@@ -26,6 +26,7 @@ mod serve;
 mod show;
 mod status;
 mod style;
+mod top;
 mod tries;
 mod trust;
 mod work;
@@ -139,6 +140,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::demo(here(app, "demo")?, args).await,
         Command::Init(args) => project::init(app, dir, args).await,
         Command::List(args) => list::list(app, args).await,
+        Command::Top(args) => top::top(app, args).await,
         Command::Status(args) => show::status(app, args).await,
         Command::Logs(args) => show::logs(app, args).await,
         Command::Stop(args) => control::stop(app, args).await,
@@ -149,6 +151,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Fork(args) => run::fork(app, args).await,
         Command::Compare(args) => work::compare(app, args).await,
         Command::Steer(args) => control::steer(app, args).await,
+        Command::Answer(args) => control::answer(app, args).await,
         Command::Approve(args) => review::approve(app, args).await,
         Command::Reject(args) => review::reject(app, args).await,
         Command::Findings(args) => review::findings(app, args).await,

@@ -168,7 +168,7 @@ fn cells(row: &LoopView, now: Timestamp) -> [String; 5] {
 }
 
 /// The status; of a completed loop what it amounts to.
-fn word(row: &LoopView) -> String {
+pub fn word(row: &LoopView) -> String {
     match row.outcome.filter(|_| row.status == "completed") {
         Some(Outcome::Verified) if row.merged.is_some() => "✔ merged".to_owned(),
         Some(Outcome::Verified) => "✔ verified".to_owned(),
@@ -177,8 +177,14 @@ fn word(row: &LoopView) -> String {
         Some(Outcome::CheckedInPlace) => "in place".to_owned(),
         Some(Outcome::RolledBack) => "rolled back".to_owned(),
         None if row.status == "awaiting_review" => "needs review".to_owned(),
+        None if asks(row) => "needs answer".to_owned(),
         None => row.status.clone(),
     }
+}
+
+/// Whether the loop waits for an answer, or its agent asked and still works.
+fn asks(row: &LoopView) -> bool {
+    matches!(row.status.as_str(), "running" | "waiting") && row.questions.iter().any(|question| question.open)
 }
 
 fn painted(row: &LoopView, word: &str, style: Style) -> String {
@@ -189,7 +195,7 @@ fn painted(row: &LoopView, word: &str, style: Style) -> String {
     }
 }
 
-fn cost(usage: &Usage) -> String {
+pub fn cost(usage: &Usage) -> String {
     match usage.cost_usd {
         Some(usd) => format!("${usd:.2}"),
         None if usage.is_empty() => String::new(),
@@ -204,7 +210,7 @@ fn until(row: &LoopView, now: Timestamp) -> String {
 }
 
 /// At most so many columns, the end cut off.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -36,10 +36,15 @@ async fn add(app: &App, project: String, args: &AddArgs) -> Result<Exit, Failure
         human_review: args.human_review,
         order: args.order,
     };
-    app.run(request).await.map_err(|problem| match problem.field.as_deref() {
+    let board = app.run(request).await.map_err(|problem| match problem.field.as_deref() {
         Some("features") => Failure { message: format!("--feature: {}", problem.message), ..problem.into() },
         _ => problem.into(),
     })?;
+    if args.json {
+        let added = board.milestones.iter().find(|milestone| milestone.id == args.id);
+        print(&json_line(&json!(added)));
+        return Ok(Exit::Completed);
+    }
     let file = format!(".windlass/milestones/{}.md", args.id);
     print(&format!("created {file}\n  start    windlass milestone start {}\n", args.id));
     Ok(Exit::Completed)

@@ -59,14 +59,15 @@ fn findings_shown(found: &[&Finding], reviewed: bool, args: &FindingsArgs) -> St
     text
 }
 
-/// Pauses a loop and says how a person enters its place.
+/// Pauses a loop and shows how a user opens its workspace.
 pub async fn takeover(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     let id = app.find(args.name.get()).await?.id;
-    print(&takeover_words(&app.run(TakeOver { id }).await?));
+    let report = app.run(TakeOver { id }).await?;
+    print(&if args.json { json_line(&report) } else { takeover_words(&report) });
     Ok(Exit::Completed)
 }
 
-/// How a person enters.
+/// How a user opens the workspace and the agents' sessions.
 fn takeover_words(report: &TakeoverReport) -> String {
     let mut text = format!("{} is {}; no processes are running\n", report.name, report.status);
     let _ =

@@ -39,7 +39,13 @@ pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, 
     };
     let mut settings = args.options().to_json();
     if !args.json && !args.has_gates() {
-        settings.extend(offered_gates(app, &project).await?);
+        // A flag wins over what is offered, and work in place needs no set-up.
+        let in_place = settings.contains_key("in_place");
+        for (key, value) in
+            offered_gates(app, &project).await?.into_iter().filter(|(key, _)| !in_place || key != "setup")
+        {
+            settings.entry(key).or_insert(value);
+        }
     }
     let request = StartLoop {
         project,

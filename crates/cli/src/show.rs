@@ -61,6 +61,13 @@ fn in_full(state: &LoopState, word: &str) -> String {
     for message in state.undelivered_steering() {
         row("message", format!("{} (not delivered yet)", one_line(&message.text, 100)));
     }
+    for question in &state.questions {
+        row(&question.id, status::question(question));
+    }
+    if let Some(open) = state.open_questions().next().filter(|_| state.is_open()) {
+        let which = if state.open_questions().count() > 1 { format!(" --question {}", open.id) } else { String::new() };
+        row("answer", format!("windlass answer {}{which} \"…\"", state.name));
+    }
     text.push_str(&status::summary(state, word, style));
     text
 }

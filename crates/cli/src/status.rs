@@ -8,7 +8,7 @@ pub use windlass_app::words::count;
 use windlass_app::{fork_words, plan_rows};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
-use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
+use windlass_core::machine::{AcceptedFeature, Aim, AnsweredBy, LoopState, Phase, Question};
 use windlass_core::milestone::Milestone;
 use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
@@ -16,7 +16,7 @@ use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
 use crate::render::{pause, reason};
-use crate::style::{Style, one_line, short};
+use crate::style::{Style, fitted, one_line, short};
 
 /// What the loop is doing, in words.
 pub fn doing(state: &LoopState) -> String {
@@ -54,6 +54,24 @@ pub fn doing(state: &LoopState) -> String {
     }
 }
 
+/// A question in one line, with its answer.
+pub fn question(asked: &Question) -> String {
+    let question = one_line(&asked.question, 120);
+    match (&asked.answer, asked.until) {
+        (None, Some(until)) => {
+            let now = Timestamp::now();
+            let default = asked.default.as_ref().map_or("none".to_owned(), |default| one_line(default, 60));
+            format!("{question} (open until {}, default: {default})", clock_time(until, now))
+        }
+        (None, None) => format!("{question} (open)"),
+        (Some(answer), _) => match (answer.by, answer.text.as_ref().map(|text| one_line(text, 100))) {
+            (AnsweredBy::Person, text) => format!("{question} → {}", text.unwrap_or_default()),
+            (AnsweredBy::Default, Some(text)) => format!("{question} → not answered; default: {text}"),
+            (AnsweredBy::Default, None) => format!("{question} → not answered; the agent decides"),
+        },
+    }
+}
+
 /// A future time, with its date unless it is within 20 hours.
 pub fn clock_time(at: Timestamp, now: Timestamp) -> String {
     const CLEAR_MS: i64 = 20 * 3_600_000;
@@ -84,7 +102,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         text.push_str(&style.field(label, 7, &value));
     }
     for note in notes {
-        let _ = writeln!(text, "  {} {note}", style.warn("note   "));
+        let _ = writeln!(text, "  {} {}", style.warn("note   "), fitted(note, 10, 10));
     }
     text
 }
@@ -128,7 +146,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         Status::Paused { why } => style.warn(&format!("‖ {}: {}", state.status().name(), pause(why))),
         Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
     };
-    let _ = writeln!(text, "{headline}");
+    let _ = writeln!(text, "{}", fitted(&headline, 0, 2));
     let mut row = |label: &str, value: String| text.push_str(&self::row(label, &value, style));
     if state.status().is_ended()
         && let Some(line) = loop_log::result_line(state)

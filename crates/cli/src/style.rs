@@ -59,8 +59,7 @@ impl Style {
     /// A line of a summary: a label in a column, and its value, which a terminal shows in as many lines as it needs.
     pub fn field(self, label: &str, label_width: usize, value: &str) -> String {
         let indent = 2 + label.width().max(label_width) + 1;
-        let value = terminal().map_or_else(|| value.to_owned(), |width| wrapped(value, indent, width));
-        format!("  {} {value}\n", self.dim(&format!("{label:<label_width$}")))
+        format!("  {} {}\n", self.dim(&format!("{label:<label_width$}")), fitted(value, indent, indent))
     }
 
     /// Text in the color of a status.
@@ -82,15 +81,33 @@ pub fn columns() -> usize {
 }
 
 /// The columns of the terminal that standard output is, if it is one.
-fn terminal() -> Option<usize> {
+pub fn terminal() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Breaks a text between words, so that lines that start `indent` columns in end before `width`. A word that fits on no line
-/// stays whole: it is often a path, to be copied.
-fn wrapped(text: &str, indent: usize, width: usize) -> String {
-    let (mut lines, mut at) = (String::with_capacity(text.len()), indent);
+/// Text that starts at column `at`, in as many lines as the terminal needs; without a terminal, one line.
+pub fn fitted(text: &str, at: usize, indent: usize) -> String {
+    terminal().map_or_else(|| text.to_owned(), |width| wrapped(text, at, indent, width))
+}
+
+/// Each line in as many lines as it needs at this width, continued under its text.
+pub fn folded(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| wrapped(line, 0, hanging(line), width)).collect();
+    lines.join("\n")
+}
+
+/// The column below the first word of a line, after its mark.
+fn hanging(line: &str) -> usize {
+    const MARK: usize = 2;
+    let plain = plain_text(line);
+    plain.len() - plain.trim_start().len() + MARK
+}
+
+/// Breaks a text between words, so that its lines end before `width`: the first starts at column `at`, the others at `indent`.
+/// A word that fits on no line stays whole: it is often a path, to be copied.
+fn wrapped(text: &str, at: usize, indent: usize, width: usize) -> String {
+    let (mut lines, mut at) = (String::with_capacity(text.len()), at);
     for (number, word) in text.split(' ').enumerate() {
         let length = plain_text(word).width();
         if number > 0 && at + 1 + length > width {
@@ -165,15 +182,22 @@ pub fn json_line(value: &impl serde::Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{json_line, printable, safe, wrapped};
+    use super::{folded, json_line, printable, safe, wrapped};
 
     #[test]
     fn a_long_value_breaks_between_words_and_never_inside_one() {
-        assert_eq!(wrapped("one two three", 4, 12), "one two\n    three");
-        assert_eq!(wrapped("one two", 4, 11), "one two", "it fits exactly");
-        assert_eq!(wrapped("in /a/path/that/is/long now", 4, 12), "in\n    /a/path/that/is/long\n    now");
-        assert_eq!(wrapped("\x1b[32mgood\x1b[0m day", 4, 12), "\x1b[32mgood\x1b[0m day", "colors take no room");
-        assert_eq!(wrapped("", 4, 12), "");
+        assert_eq!(wrapped("one two three", 4, 4, 12), "one two\n    three");
+        assert_eq!(wrapped("one two", 4, 4, 11), "one two", "it fits exactly");
+        assert_eq!(wrapped("in /a/path/that/is/long now", 4, 4, 12), "in\n    /a/path/that/is/long\n    now");
+        assert_eq!(wrapped("\x1b[32mgood\x1b[0m day", 4, 4, 12), "\x1b[32mgood\x1b[0m day", "colors take no room");
+        assert_eq!(wrapped("", 4, 4, 12), "");
+    }
+
+    #[test]
+    fn folded_lines_continue_under_their_text() {
+        assert_eq!(folded("✔ completed: verified", 14), "✔ completed:\n  verified");
+        assert_eq!(folded("  ✗ gate test failed\n  ok", 12), "  ✗ gate\n    test\n    failed\n  ok");
+        assert_eq!(folded("\x1b[33m  note: a b\x1b[0m", 9), "\x1b[33m  note: a\n    b\x1b[0m");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::ChangedFile;
 use crate::resources::LimitHit;
-use crate::review::{Report, Verdict};
+use crate::review::{MarkedQuestion, Report, Verdict};
 use crate::trouble::Trouble;
 use crate::usage::UsageByModel;
 
@@ -172,6 +172,9 @@ pub struct TurnReport {
     /// A developer's report, read from its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub developer: Option<Box<Report>>,
+    /// What a coder asks the user, read from its answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<MarkedQuestion>,
     /// Files that were changed and restored: what git runs or follows (`.git/…`), and all where an agent only reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<ChangedFile>,
@@ -203,6 +206,7 @@ impl TurnReport {
             answer: None,
             verdict: None,
             developer: None,
+            questions: Vec::new(),
             put_back: Vec::new(),
             limits_hit: Vec::new(),
             last_words: String::new(),

@@ -36,6 +36,9 @@ pub struct LoopSpec {
     #[serde(default)]
     pub on_rate_limit: OnRateLimit,
     pub on_failure: OnFailure,
+    /// How long a question of the coder waits for a user before its default is taken; 0 never waits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub question_wait_ms: u64,
     pub time: TimeLimits,
     pub workspace: WorkspaceSpec,
     /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
@@ -86,6 +89,11 @@ pub struct Parent {
     /// The branch that the parent merges into, which is the fork's too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl LoopSpec {

@@ -89,6 +89,11 @@ pub enum WaitReason {
         #[serde(flatten)]
         trouble: Trouble,
     },
+    /// A user may answer a question until then.
+    Question {
+        id: String,
+        question: String,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -98,6 +103,7 @@ impl fmt::Display for WaitReason {
             WaitReason::NoAnswer { message } => write!(f, "the provider does not respond: {message}"),
             WaitReason::TurnFailed { role, message } => write!(f, "the {role} failed: {message}"),
             WaitReason::Infrastructure { step, trouble } => write!(f, "{step} could not run ({trouble})"),
+            WaitReason::Question { id, question } => write!(f, "your answer to {id}: {question}"),
         }
     }
 }

@@ -16,6 +16,11 @@ pub enum Command {
         #[serde(default)]
         now: bool,
     },
+    Answer {
+        #[serde(default)]
+        question: Option<String>,
+        text: String,
+    },
     /// What an agent does through the engine in a turn of its own.
     Act {
         turn: TurnKey,
@@ -41,6 +46,7 @@ impl Command {
             Command::Stop => Input::Stop,
             Command::Pause { now } => Input::Pause { now },
             Command::Steer { text, now } => Input::Steer { id: id.to_owned(), text, now },
+            Command::Answer { question, text } => Input::Answer { question, text },
             Command::Act { turn, act } => Input::Acted { turn, act },
             Command::Approve { reason } => Input::Approve { reason },
             Command::Reject { reason } => Input::Reject { reason },

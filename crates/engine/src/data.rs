@@ -1,5 +1,7 @@
 //! Where Windlass keeps its things. Everything is readable by the owner only.
 
+pub(crate) mod rubbish;
+
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -117,6 +119,11 @@ impl DataDir {
     /// What the loop's processes have for a temporary directory where they are in a sandbox; gone with the loop's end.
     pub fn loop_temp(&self, id: &str) -> PathBuf {
         self.root.join("tmp").join(id)
+    }
+
+    /// Directories of ended loops that wait to be removed.
+    pub fn rubbish(&self) -> PathBuf {
+        self.root.join("rubbish")
     }
 
     /// What sandboxes show instead of parts of the machine.

@@ -18,8 +18,8 @@ use crate::clock::Clock;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
-use crate::data::DataDir;
-use crate::driver::{DriveError, Driver, Left, Queueing};
+use crate::data::{DataDir, rubbish};
+use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
@@ -396,7 +396,7 @@ impl Engine {
 
     /// Drives a loop until it pauses or ends, or the process is interrupted. Releases the lease at the end.
     pub fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Driving, EngineError> {
-        self.drive_as(held, shutdown, Queueing::Background)
+        self.drive_as(held, shutdown, Queueing::Background, Tidying::Waits)
     }
 
     /// The same for a followed loop: a loop that is queued when the process is interrupted is interrupted too.
@@ -405,7 +405,7 @@ impl Engine {
         held: Held,
         shutdown: watch::Receiver<bool>,
     ) -> Result<Driving, EngineError> {
-        self.drive_as(held, shutdown, Queueing::Watched)
+        self.drive_as(held, shutdown, Queueing::Watched, Tidying::Waits)
     }
 
     fn drive_as(
@@ -413,6 +413,7 @@ impl Engine {
         held: Held,
         shutdown: watch::Receiver<bool>,
         queueing: Queueing,
+        tidying: Tidying,
     ) -> Result<Driving, EngineError> {
         let line = self.hub()?.open_line(&held.state.id.0);
         let news = line.news.subscribe();
@@ -422,6 +423,7 @@ impl Engine {
             let id = state.id.0.clone();
             let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown).queueing(queueing);
             let notifier = driver.notifier();
+            engine.remove_stale_placeholders().await;
             let left = driver.run().await;
             // Taken out first, so that who takes the loop next opens a line of its own.
             let line = engine.hub()?.close_line(&id);
@@ -429,6 +431,11 @@ impl Engine {
             drop(line);
             // The loop is free already: what is slow to be told holds nobody up but this process.
             notifier.finish().await;
+            let data = engine.data.clone();
+            let removal = std::thread::spawn(move || rubbish::remove(&data));
+            if tidying == Tidying::Waits {
+                let _ = tokio::task::spawn_blocking(move || removal.join()).await;
+            }
             let left = left?;
             released?;
             Ok(left)
@@ -467,7 +474,7 @@ impl Engine {
             self.attach(&mut held).await?;
         }
         let (_keep, leave) = watch::channel(true);
-        self.drive(held, leave)?.ended().await?;
+        self.drive_as(held, leave, Queueing::Background, Tidying::GoesOn)?.ended().await?;
         match self.answer(item).await? {
             Some(answer) => Ok(answer),
             // An earlier driver took it and was killed before it could say so; now it is done.

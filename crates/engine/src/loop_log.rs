@@ -80,6 +80,9 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::WaitStarted { until, why } => {
             vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(&why.to_string()))]
         }
+        Event::Minimised { smaller } => {
+            vec![format!("Kept {} of {} hunks in {}", smaller.kept, smaller.hunks, one_line(&smaller.commit))]
+        }
         Event::Merged { merge } => vec![format!("Merged into {}", one_line(&merge.target))],
         Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
         Event::LoopStopped { stop_reason, .. } => {
@@ -117,6 +120,11 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::PauseRequested { .. }
         | Event::StopRequested
         | Event::SteeringQueued { .. } => Vec::new(),
+        Event::QuestionAsked { id, question, .. } => vec![format!("Question {id}: {question}")],
+        Event::QuestionAnswered { id, by, answer, .. } => {
+            let answer = answer.as_deref().unwrap_or("no answer; the agent decides");
+            vec![format!("Answer to {id} ({}): {answer}", by.name())]
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use windlass_core::ids::Role;
 use windlass_core::milestone::Milestone;
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
-use windlass_core::review::{AuditVerdict, Report, Verdict, read_audit};
+use windlass_core::review::{AuditVerdict, Report, Verdict, marked_questions, read_audit};
 use windlass_core::usage::UsageByModel;
 
 use crate::data::TurnFiles;
@@ -272,8 +272,10 @@ pub struct TurnWatcher {
     calls: ToolCalls,
     /// A reviewer called Windlass's verdict tool to refuse the work.
     refused_by_tool: bool,
-    /// What was said since the last tool call, where somebody reads it.
-    answer: Option<String>,
+    /// What was said since the last tool call.
+    answer: String,
+    /// Somebody reads the whole of it.
+    answers: bool,
     role: Role,
     prompt: String,
     /// The milestone that is worked on, with the ids of the features that are accepted.
@@ -292,19 +294,19 @@ impl TurnWatcher {
             last_words: String::new(),
             calls: ToolCalls::default(),
             refused_by_tool: false,
-            answer: None,
+            answer: String::new(),
+            answers: false,
             role: Role::Coder,
-            prompt: String::new(),
+            prompt: prompt.to_owned(),
             milestone: None,
         }
     }
 
     /// Keeps the whole of what is said after the last tool call, for who reads that in a reviewed loop.
     #[must_use]
-    pub fn answers(mut self, role: Role, prompt: &str) -> Self {
-        self.answer = Some(String::new());
+    pub fn answers(mut self, role: Role) -> Self {
+        self.answers = true;
         self.role = role;
-        self.prompt = prompt.to_owned();
         self
     }
 
@@ -320,9 +322,7 @@ impl TurnWatcher {
             AgentEvent::Text { text } => {
                 self.claim.push(text);
                 keep_end(&mut self.last_words, text, LONGEST_LAST_WORDS);
-                if let Some(answer) = &mut self.answer {
-                    keep_end(answer, text, LONGEST_ANSWER);
-                }
+                keep_end(&mut self.answer, text, LONGEST_ANSWER);
             }
             AgentEvent::Session { id } => self.session = Some(id.clone()),
             AgentEvent::Usage { model, usage } => {
@@ -332,9 +332,7 @@ impl TurnWatcher {
                 self.calls.begun(id, name);
                 self.refused_by_tool |=
                     name.ends_with("verdict") && ["dirty", "rejected"].iter().any(|no| input.contains(no));
-                if let Some(answer) = &mut self.answer {
-                    answer.clear();
-                }
+                self.answer.clear();
             }
             AgentEvent::ToolResult { id, output, is_error } => self.calls.ended(id, output, *is_error),
             AgentEvent::Thinking { .. }
@@ -359,7 +357,7 @@ impl TurnWatcher {
                 Some(Verdict::Rejected { .. }) => true,
                 Some(Verdict::Accepted | Verdict::Unclear { .. }) => false,
                 None => {
-                    let audit = read_audit(self.answer.as_deref().unwrap_or_default());
+                    let audit = read_audit(&self.answer);
                     audit.is_ok_and(|audit| audit.verdict == AuditVerdict::Dirty)
                 }
             };
@@ -377,11 +375,12 @@ impl TurnWatcher {
             Some(Exit::Code(code)) => Some(code),
             Some(Exit::Signal(_) | Exit::Waits) | None => None,
         };
-        let verdict = self.answer.as_ref().filter(|_| self.role == Role::Acceptor);
-        let verdict = verdict.map(|answer| Verdict::read(answer, &self.prompt));
-        let developer = self.answer.as_ref().filter(|_| self.role == Role::Coder);
-        let developer = developer.map(|answer| {
-            let report = Report::read(answer, &self.prompt);
+        let reads = |role: Role| self.answers && self.role == role;
+        let verdict = reads(Role::Acceptor).then(|| Verdict::read(&self.answer, &self.prompt));
+        let asks = self.role == Role::Coder && outcome.is_finished();
+        let questions = if asks { marked_questions(&self.answer, &self.prompt) } else { Vec::new() };
+        let developer = reads(Role::Coder).then(|| {
+            let report = Report::read(&self.answer, &self.prompt);
             Box::new(match &self.milestone {
                 Some((milestone, accepted)) => {
                     report.of_milestone(milestone, |id| accepted.iter().any(|known| known.eq_ignore_ascii_case(id)))
@@ -394,9 +393,10 @@ impl TurnWatcher {
             claim: self.claim.finish(),
             session: self.session,
             usage: self.usage,
-            answer: self.answer,
+            answer: self.answers.then_some(self.answer),
             verdict,
             developer,
+            questions,
             put_back: Vec::new(),
             limits_hit: Vec::new(),
             last_words: self.last_words.trim().to_owned(),

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_core::group::Membership;
-use windlass_core::ids::Role;
+use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion, Phase,
-    Verdict,
+    AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
+    Phase, Question, Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -52,6 +52,9 @@ pub struct LoopView {
     /// The loop that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The smaller tree on top of its branch, from `windlass minimise --take`.
+    #[serde(default)]
+    pub smaller: Option<Smaller>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -75,6 +78,9 @@ pub struct LoopView {
     pub gates: Vec<GateView>,
     pub usage: UsageView,
     pub steering: Vec<SteeringView>,
+    /// What the coder asked the user.
+    #[serde(default)]
+    pub questions: Vec<QuestionView>,
     /// In a loop in which somebody judges the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
@@ -142,6 +148,42 @@ pub struct SteeringView {
     pub delivered: bool,
 }
 
+/// A question of the coder. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionView {
+    pub id: String,
+    pub turn: TurnKey,
+    pub question: String,
+    /// What the agent does if nobody answers; without one it uses its own judgment.
+    pub default: Option<String>,
+    pub asked_at: Timestamp,
+    /// When the default is taken; none if nobody was waited for.
+    pub until: Option<Timestamp>,
+    /// Nobody answered yet, and the default is not taken.
+    pub open: bool,
+    pub answer: Option<String>,
+    pub answered_by: Option<AnsweredBy>,
+    pub answered_at: Option<Timestamp>,
+}
+
+impl QuestionView {
+    fn of(question: &Question) -> Self {
+        let answer = question.answer.as_ref();
+        Self {
+            id: question.id.clone(),
+            turn: question.turn,
+            question: question.question.clone(),
+            default: question.default.clone(),
+            asked_at: question.asked_at,
+            until: question.until,
+            open: answer.is_none(),
+            answer: answer.and_then(|answer| answer.text.clone()),
+            answered_by: answer.map(|answer| answer.by),
+            answered_at: answer.map(|answer| answer.at),
+        }
+    }
+}
+
 /// The model that did most of the coder's work, else the one that was asked for.
 fn model(state: &LoopState) -> Option<String> {
     let used = state.used();
@@ -171,6 +213,7 @@ impl LoopView {
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
             parent: state.spec.parent.clone(),
+            smaller: state.smaller.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
@@ -191,6 +234,7 @@ impl LoopView {
                 .iter()
                 .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
                 .collect(),
+            questions: state.questions.iter().map(QuestionView::of).collect(),
             review: review(state),
             denied_hosts: state
                 .denied_hosts

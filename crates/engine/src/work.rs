@@ -8,8 +8,10 @@ use thiserror::Error;
 use windlass_core::machine::{Input, IterationRecord, LoopState, Shared, decide};
 use windlass_core::stop::Status;
 
+use crate::data::rubbish;
 use crate::driver::{FreshRun, RedGate, workspace_handle};
-use crate::engine::{Engine, EngineError, Held};
+use crate::engine::{Engine, EngineError, Held, is_alive};
+use crate::sandbox::{has_placeholders, remove_placeholders};
 use windlass_workspace::{
     DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
 };
@@ -220,6 +222,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Removes what killed drivers left in users' checkouts: names that sandboxes sealed while they did not exist.
+    pub(crate) async fn remove_stale_placeholders(&self) {
+        for entry in std::fs::read_dir(self.data.root().join("tmp")).into_iter().flatten().flatten() {
+            let temp = entry.path();
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if !has_placeholders(&temp) {
+                continue;
+            }
+            // What cannot be read may be in use.
+            let Ok(holder) = self.store.holder(&id).await else { continue };
+            if !holder.as_ref().is_some_and(is_alive) {
+                remove_placeholders(&temp);
+            }
+        }
+    }
+
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
     pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
         let judge = self.data.judge(&held.state.id.0);
@@ -227,6 +245,7 @@ impl Engine {
         let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
         self.workspaces.remove_own(&judge)?;
         self.workspaces.remove_own(&self.data.loop_temp(&held.state.id.0))?;
+        rubbish::remove(&self.data);
         removed.freed.bytes += more.bytes;
         removed.freed.files += more.files;
         Ok(removed)

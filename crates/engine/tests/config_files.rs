@@ -70,6 +70,7 @@ budget_usd = 3
 max_tokens = 1_000
 on_limit = \"pause\"
 on_rate_limit = \"pause\"
+question_wait = \"30m\"
 completion_promise = \"DONE\"
 gates = [\"cargo test\", 'make \"x\"']
 hidden_gates = [\"./hidden.sh\"]

@@ -129,6 +129,7 @@ fn defaults_are_those_of_the_contract() {
         ("max_tokens", "(no limit)"),
         ("on_limit", "\"stop\""),
         ("on_rate_limit", "\"wait\""),
+        ("question_wait", "\"0\""),
         ("completion_promise", "\"<promise>COMPLETE</promise>\""),
         ("gates", "[]"),
         ("hidden_gates", "[]"),

@@ -73,6 +73,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             on_limit: OnLimit::Stop,
             on_rate_limit: windlass_core::spec::OnRateLimit::Wait,
             on_failure: OnFailure::Stop,
+            question_wait_ms: 0,
             time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
             workspace: WorkspaceSpec {
                 kind: WorkspaceKind::Clone,

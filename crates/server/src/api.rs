@@ -10,14 +10,15 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AddAgent, AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops,
-    CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop, Health,
-    InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary,
-    LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop,
-    NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, QueueMerges, RawQuery,
-    RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop,
-    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop,
-    StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
+    AddAgent, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
+    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
+    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
+    LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
+    MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop,
+    QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop,
+    ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop,
+    ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf,
+    VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -197,6 +198,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<ContinueLoop>(Route::post("/api/loops/{id}/continue", "Continue it after completion"))
         .ask::<ForkLoop>(Route::post("/api/loops/{id}/fork", "Start a new loop from one of its checkpoints").created())
         .ask::<SteerLoop>(Route::post("/api/loops/{id}/steer", "Send a message to its agent"))
+        .ask::<AnswerLoop>(Route::post("/api/loops/{id}/answer", "Answer a question of its agent"))
         .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Approve its work"))
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))

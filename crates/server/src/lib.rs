@@ -8,6 +8,7 @@ mod api;
 mod app;
 mod ask;
 mod board;
+mod board_client;
 mod client;
 mod extract;
 mod feed_client;

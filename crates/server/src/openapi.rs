@@ -215,11 +215,17 @@ fn webhook(answers: &mut SchemaGenerator) -> Value {
 }
 
 /// Expresses fields next to a choice (a flattened enum) as `allOf`: generators read fields and `anyOf` side by
-/// side as "one of them".
+/// side as "one of them". A field that can be anything is `{}`: generators do not read `true`.
 fn say_both(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             object.values_mut().for_each(say_both);
+            let fields = object.get_mut("properties").and_then(Value::as_object_mut);
+            for field in
+                fields.into_iter().flat_map(|fields| fields.values_mut()).filter(|field| **field == json!(true))
+            {
+                *field = json!({});
+            }
             if object.contains_key("properties")
                 && let Some(choice) = object.remove("anyOf")
             {

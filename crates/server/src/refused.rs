@@ -32,7 +32,7 @@ pub(crate) fn status(kind: Kind) -> StatusCode {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let code = self.0.code;
-        let mut response = (status(code), Json(ErrorBody { error: self.0 })).into_response();
+        let mut response = (status(code), Json(ErrorBody { error: self.0.with_codes() })).into_response();
         let headers = response.headers_mut();
         match code {
             Kind::TooMany => {

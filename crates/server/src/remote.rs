@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::Value;
-use windlass_app::{Kind, Problem, Remote, RemoteFeed, Until};
+use windlass_app::{Kind, Problem, Remote, RemoteChanges, RemoteFeed, Until};
 use windlass_core::ids::LoopId;
 use windlass_engine::feed::FeedItem;
 
 use crate::api;
+use crate::board_client::Board;
 use crate::client::{Client, ClientError};
 use crate::feed_client::Feed;
 
@@ -60,6 +61,10 @@ impl Remote for Client {
 
     fn feed(&self, id: &LoopId, after: u64, until: Until) -> Box<dyn RemoteFeed> {
         Box::new(Client::feed(self, id, after, until))
+    }
+
+    fn changes(&self) -> Box<dyn RemoteChanges> {
+        Box::new(Board::new(self.clone()))
     }
 
     fn address(&self) -> String {

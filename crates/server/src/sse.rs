@@ -108,7 +108,7 @@ impl Subscription {
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the feed");
-                    let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
+                    let problem = serde_json::to_string(&Problem::from(error).with_codes()).unwrap_or_default();
                     // The client reconnects and resumes.
                     self.over = true;
                     return Some(format!("event: error\ndata: {problem}\n\n").into());

@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::net::unix::pipe;
 
+use crate::nursery::Nursery;
 use crate::record::{Ended, ExitRecord, SpawnFailure};
 use crate::spec::{Containment, ShimSpec, TurnPaths};
 use crate::wire::{self, Order, Status};
@@ -34,15 +35,17 @@ pub enum StartError {
 }
 
 /// How to start a shim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Launcher {
-    pub shim_program: PathBuf,
-    pub shim_args: Vec<String>,
+    shim_program: PathBuf,
+    shim_args: Vec<String>,
+    /// Opened for the first shim, and again if it was killed.
+    nursery: Arc<Mutex<Option<Nursery>>>,
 }
 
 impl Launcher {
     pub fn new(shim_program: impl Into<PathBuf>) -> Self {
-        Self { shim_program: shim_program.into(), shim_args: vec!["shim".to_owned()] }
+        Self { shim_program: shim_program.into(), shim_args: vec!["shim".to_owned()], nursery: Arc::default() }
     }
 
     /// The running binary as its own shim.
@@ -60,28 +63,32 @@ impl Launcher {
             .filter(|length| *length <= wire::MAX_SPEC)
             .ok_or(StartError::TooLong(json.len()))?;
 
-        // No `pre_exec` here: it would force `fork`, which takes 100 ms from a large engine. Its own
-        // group keeps the shim out of reach of the terminal's Ctrl-C; an empty environment keeps tags
-        // and secrets of the engine out of it.
-        let mut child = Command::new(&self.shim_program)
-            .arg0("windlass")
-            .args(&self.shim_args)
-            .env_clear()
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|source| StartError::Spawn { program: self.shim_program.clone(), source })?;
+        let spawn = |source| StartError::Spawn { program: self.shim_program.clone(), source };
+        let (their_control, control) = io::pipe().map_err(spawn)?;
+        let (status, their_status) = io::pipe().map_err(spawn)?;
+        let shim = self.fork(&[their_control.into(), their_status.into()]).map_err(spawn)?;
+        let mut control = pipe::Sender::from_owned_fd(control.into()).map_err(StartError::Send)?;
+        let status = pipe::Receiver::from_owned_fd(status.into()).map_err(StartError::Send)?;
+        let message = [&length.to_le_bytes(), &json[..]].concat();
+        control.write_all(&message).await.map_err(StartError::Send)?;
+        let control = control.into_blocking_fd().map_err(StartError::Send)?;
+        Ok(Running { control, status, shim, unread: Vec::new(), end: End::Open, input: Feeding::default() })
+    }
 
-        let pipes = (child.stdin.take(), child.stdout.take());
-        let (Some(mut control), Some(status)) = pipes else {
-            return Err(StartError::Send(io::ErrorKind::BrokenPipe.into()));
-        };
-        control.write_all(&length.to_le_bytes()).await.map_err(StartError::Send)?;
-        control.write_all(&json).await.map_err(StartError::Send)?;
-        let control = control.into_owned_fd().map_err(StartError::Send)?;
-        Ok(Running { control, status, child, unread: Vec::new(), end: End::Open, input: Feeding::default() })
+    /// A new shim with these as its standard input and output.
+    fn fork(&self, stdio: &[OwnedFd; 2]) -> io::Result<u32> {
+        let stdio = [stdio[0].as_fd(), stdio[1].as_fd()];
+        let mut nursery = self.nursery.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*nursery
+            && let Ok(pid) = open.fork(stdio)
+        {
+            return Ok(pid);
+        }
+        let pid = nursery.insert(Nursery::open(&self.shim_program, &self.shim_args)?).fork(stdio);
+        if pid.is_err() {
+            *nursery = None;
+        }
+        pid
     }
 }
 
@@ -110,8 +117,8 @@ pub enum ProcessEvent {
 #[derive(Debug)]
 pub struct Running {
     control: OwnedFd,
-    status: ChildStdout,
-    child: Child,
+    status: pipe::Receiver,
+    shim: u32,
     unread: Vec<u8>,
     end: End,
     input: Feeding,
@@ -130,13 +137,13 @@ struct Feeding {
 enum End {
     Open,
     Told,
-    Reaped,
+    Gone,
 }
 
 impl Running {
     /// Process id of the shim, while it runs.
     pub fn shim_pid(&self) -> Option<u32> {
-        self.child.id()
+        (self.end != End::Gone).then_some(self.shim)
     }
 
     /// Asks the tree to end: TERM, and KILL after the grace. Harmless if it has ended.
@@ -209,11 +216,15 @@ impl Running {
     pub async fn next(&mut self) -> Option<ProcessEvent> {
         loop {
             match self.end {
-                End::Reaped => return None,
+                End::Gone => return None,
                 End::Told => {
-                    let _ = self.child.wait().await;
-                    self.end = End::Reaped;
-                    return None;
+                    // Only the shim has the other end, which closes when it exits.
+                    self.unread.clear();
+                    let gone = !matches!(self.status.read_buf(&mut self.unread).await, Ok(1..));
+                    if gone {
+                        self.end = End::Gone;
+                    }
+                    continue;
                 }
                 End::Open => {}
             }
@@ -232,13 +243,8 @@ impl Running {
             self.unread.reserve(256);
             match self.status.read_buf(&mut self.unread).await {
                 Ok(0) => {
-                    let why = match self.child.wait().await {
-                        Ok(status) => format!("the supervisor exited early: {status}"),
-                        Err(error) => {
-                            format!("cannot wait for the supervisor: {error}")
-                        }
-                    };
-                    self.end = End::Reaped;
+                    self.end = End::Gone;
+                    let why = "the supervisor exited early".to_owned();
                     return Some(ProcessEvent::Lost { why });
                 }
                 Ok(_) => {}

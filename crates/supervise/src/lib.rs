@@ -48,6 +48,7 @@ pub mod docker;
 #[cfg(not(target_os = "linux"))]
 #[path = "docker_elsewhere.rs"]
 pub mod docker;
+mod nursery;
 #[cfg(target_os = "linux")]
 mod process_cap;
 mod sys;
@@ -66,3 +67,23 @@ pub use sandbox::{
 };
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
 pub use sweep::{find_tagged, sweep};
+
+/// For the fuzzer: the readers of what engine and shim send each other.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use crate::wire::{Order, Status};
+
+    /// Reads bytes as both ends would. What was read is written and read as the same.
+    pub fn read_everything(bytes: &[u8]) {
+        let mut orders = bytes.to_vec();
+        while let Ok(Some(order)) = Order::decode(&mut orders) {
+            assert_eq!(Order::decode(&mut order.encode()).ok().flatten(), Some(order), "an order changes on its way");
+        }
+        let mut frames = bytes.to_vec();
+        while let Ok(Some(status)) = Status::decode(&mut frames) {
+            let mut written = Vec::new();
+            status.encode(&mut written);
+            assert_eq!(Status::decode(&mut written).ok().flatten(), Some(status), "a frame changes on its way");
+        }
+    }
+}

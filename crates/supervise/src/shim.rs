@@ -15,6 +15,7 @@ mod exec;
 mod input;
 #[cfg(target_os = "linux")]
 mod inside;
+mod nursery;
 mod reaper;
 mod restraint;
 mod session;
@@ -49,6 +50,10 @@ pub fn main() -> ! {
         inside::main(&orders);
     }
     prepare_process();
+    if nursery::is_wanted() {
+        nursery::serve();
+    }
+    name_process();
     let code = match read_spec() {
         Ok(spec) => {
             run(spec);
@@ -73,6 +78,9 @@ fn prepare_process() {
         libc::SIGTSTP,
         libc::SIGXFSZ,
     ]);
+}
+
+fn name_process() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"windlass-shim");
 }

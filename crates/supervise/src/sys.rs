@@ -110,6 +110,11 @@ pub(crate) fn ignore_signals(signals: &[c_int]) {
     }
 }
 
+pub(crate) fn default_signal(signal: c_int) {
+    // SAFETY: SIG_DFL installs no code of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
 /// Signal-safe. Every signal to its default and none blocked, as a fresh program expects.
 pub(crate) fn reset_signals() {
     for signal in 1..65 {

@@ -88,6 +88,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
     ("clap", &["windlass"], "only the command line has commands"),
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
+    ("ratatui", &["windlass"], "only the command line draws on a terminal"),
     ("reqwest", &["windlass-engine", "windlass-server"], "who may call others over HTTP"),
     ("rmcp", &["windlass"], "tools are one more way to type commands"),
     ("rusqlite", &["windlass-store"], "the store hides its database"),

@@ -52,7 +52,7 @@ impl Workspaces {
             let other = match other {
                 Some(other) if git.commit(&other).await?.is_some() => Some(other),
                 Some(other) if workspace.kind == Kind::Clone => {
-                    let taken = self.take(workspace, Path::new(".git"), &[&other]).await;
+                    let taken = self.take(workspace, git, Path::new(".git"), &[&other]).await;
                     taken.ok().map(|()| other)
                 }
                 Some(_) | None => None,

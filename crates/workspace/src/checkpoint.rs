@@ -6,16 +6,18 @@
 //! The common path starts git once if nothing changed (`add`), twice if files changed (`add`, `commit`), and once
 //! more if files were both added and deleted, to recognize renames (`diff-index`).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::agent_git::AgentGit;
 use super::clone::loop_ref;
 use super::history::{Entry, LONGEST_HISTORY, history};
 use super::message::{compose, is_of_turn};
-use super::quarantine::Quarantine;
+use super::quarantine::{Quarantine, lasting};
 use super::stage::stage;
 use super::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces, hold_back, save};
-use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, parse_raw};
+use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, HeldObjects, parse_raw};
 
 /// Who commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,6 +72,13 @@ pub struct Checkpoint {
     pub notes: Vec<String>,
 }
 
+/// Where the loop's branch belongs.
+struct Settled {
+    tip: String,
+    /// The branch, or HEAD or branch of the clone, is elsewhere.
+    moved: bool,
+}
+
 /// What the engine's index took in.
 struct Taken {
     /// Where the branch is.
@@ -110,23 +119,30 @@ impl Workspaces {
             let made = self.look_only(workspace, &git, request, notes).await?;
             return self.with_ignored(workspace, &git, made).await;
         }
-        self.end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
-        let tip = self.settle_head(&git, workspace, request, &mut notes).await?;
         hold_back::note(workspace, &[])?;
         let quarantine = Quarantine::open(&git, workspace)?;
-        let mut taken = self.take_in(workspace, quarantine.git(), request, tip, &mut notes).await?;
+        let held = quarantine.git();
+        self.end_operations(held, workspace, &request.turn_id, &mut notes).await?;
+        let mut settled = self.settle_head(held, workspace, request, &mut notes).await?;
+        let mut taken = self.take_in(workspace, held, request, settled.tip.clone(), &mut notes).await?;
         let Taken { files, history, tree, .. } = &taken;
-        let found = hold_back::search(quarantine.git(), workspace, request, files, history, tree.as_deref()).await?;
+        let found = hold_back::search(held, workspace, request, files, history, tree.as_deref()).await?;
         if found.nothing() {
-            quarantine.release().await?;
+            quarantine.release(&settled.tip).await?;
+            self.put_head(&git, workspace, &settled, &request.turn_id, &mut notes).await?;
         } else {
             drop(quarantine);
             hold_back::hold(&git, workspace, request, &found.files).await?;
+            settled.moved |= settled.tip != request.previous_head;
+            settled.tip.clone_from(&request.previous_head);
+            self.put_head(&git, workspace, &settled, &request.turn_id, &mut notes).await?;
             if !found.in_commits.is_empty() {
                 let what = found.in_commits.join(", ");
                 notes.push(format!("squashed the agent's commits into one to remove a secret: {what}"));
             }
-            taken = self.take_in(workspace, &git, request, request.previous_head.clone(), &mut notes).await?;
+            let quarantine = Quarantine::open(&git, workspace)?;
+            taken = self.take_in(workspace, quarantine.git(), request, settled.tip.clone(), &mut notes).await?;
+            quarantine.release(&settled.tip).await?;
         }
         let refused = std::mem::take(&mut taken.refused);
         let unrecorded = std::mem::take(&mut taken.unrecorded);
@@ -257,7 +273,7 @@ impl Workspaces {
         Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes, ..Checkpoint::default() })
     }
 
-    /// `commit = off`: no ref, HEAD or index of the workspace is touched.
+    /// `commit = off`: no ref, HEAD or index of the workspace is touched, and no object gets into the user's repository.
     async fn look_only(
         &self,
         workspace: &Workspace,
@@ -265,6 +281,10 @@ impl Workspaces {
         request: &CheckpointRequest,
         mut notes: Vec<String>,
     ) -> Result<Checkpoint, WorkspaceError> {
+        let objects = lasting(workspace);
+        let held = HeldObjects::lasting(&objects, &workspace.objects());
+        let held = held.map_err(WorkspaceError::file("create", &objects))?;
+        let git = &git.clone().holding(Some(Arc::new(held)));
         let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
         let refused = std::mem::take(&mut staged.refused);
@@ -284,24 +304,25 @@ impl Workspaces {
         Ok(Checkpoint { tree, files, agent_commits, held_back, notes, ..Checkpoint::default() })
     }
 
-    /// Puts HEAD back onto the loop's branch, together with what the agent committed elsewhere. Returns the branch's
-    /// tip.
+    /// Finds where the loop's branch belongs, with what the agent committed elsewhere. Nothing moves yet.
     async fn settle_head(
         &self,
         git: &Git,
         workspace: &Workspace,
         request: &CheckpointRequest,
         notes: &mut Vec<String>,
-    ) -> Result<String, WorkspaceError> {
+    ) -> Result<Settled, WorkspaceError> {
         let previous = &request.previous_head;
         let own = loop_ref(git, workspace).await?;
         let home = git.read_ref(&own).await?;
         let heads = self.heads(workspace, git, &[Some(previous), home.as_deref()], notes).await?;
         let place = match &heads.head {
             HeadFile::Ref(name) if *name == workspace.branch_ref() => match (&heads.branch, &home) {
-                (Some(branch), Some(home)) if branch == home => return Ok(home.clone()),
+                (Some(branch), Some(home)) if branch == home => return Ok(Settled { tip: home.clone(), moved: false }),
                 // A call that was cut off committed and did not come to tell the clone.
-                (Some(branch), Some(home)) if branch == previous => return Ok(home.clone()),
+                (Some(branch), Some(home)) if branch == previous => {
+                    return Ok(Settled { tip: home.clone(), moved: false });
+                }
                 (Some(_), Some(_)) => None,
                 (Some(_), None) | (None, _) => Some("the agent deleted the branch".to_owned()),
             },
@@ -341,14 +362,31 @@ impl Workspaces {
             let saved = save::keep(git, workspace, &workspace.keep_ref("stray", &request.turn_id), home).await?;
             notes.push(format!("the branch moved in your repository; its commits are at {}", saved.name));
         }
-        if home.as_ref() != Some(&tip) {
-            git.run(&["update-ref", &own, &tip]).await?;
-        }
-        if AgentGit::of(workspace).is_none_or(|agent| agent.check_out(&workspace.branch_ref(), &tip).is_err()) {
-            self.renew_clone(workspace, &request.turn_id, notes).await?;
-        }
         notes.extend(note);
-        Ok(tip)
+        Ok(Settled { tip, moved: true })
+    }
+
+    /// Puts the loop's branch, and HEAD and branch of the clone, where they belong.
+    async fn put_head(
+        &self,
+        git: &Git,
+        workspace: &Workspace,
+        settled: &Settled,
+        tag: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkspaceError> {
+        if !settled.moved || workspace.kind == Kind::InPlace {
+            return Ok(());
+        }
+        let own = loop_ref(git, workspace).await?;
+        if git.read_ref(&own).await?.as_ref() != Some(&settled.tip) {
+            git.run(&["update-ref", &own, &settled.tip]).await?;
+        }
+        let agent = AgentGit::of(workspace);
+        if agent.is_none_or(|agent| agent.check_out(&workspace.branch_ref(), &settled.tip).is_err()) {
+            self.renew_clone(workspace, tag, notes).await?;
+        }
+        Ok(())
     }
 }
 

@@ -90,8 +90,9 @@ impl Workspaces {
                 workspace.base_commit = claim_branch(&git, &project, request).await?;
                 let submodules = Submodules::of(&self.host, &workspace.home, &git, &workspace.base_commit).await?;
                 notes.extend(submodules.note());
-                workspace.submodules = submodules.present;
+                workspace.submodules.clone_from(&submodules.present);
                 self.check_out_clone(&mut workspace).await?;
+                notes.extend(submodules.undeclared(&workspace));
             }
         }
         let base_tree = git.tree_of(&workspace.base_commit).await?;

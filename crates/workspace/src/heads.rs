@@ -6,7 +6,7 @@ use super::agent_git::AgentGit;
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{Git, GitError, HeadFile};
 
-/// What a turn left of the repository it worked in. The commits named here are all in the user's repository.
+/// What a turn left of the repository it worked in. The commits named here are all known to the git that looked.
 #[derive(Debug)]
 pub(super) struct Heads {
     pub(super) head: HeadFile,
@@ -23,8 +23,8 @@ impl Heads {
 }
 
 impl Workspaces {
-    /// Reads where HEAD and branch are, and takes the commits there into the user's repository unless they are among
-    /// the `known`. Unusable commits are omitted and reported in `notes`.
+    /// Reads where HEAD and branch are, and takes the commits there to where `git` writes, unless they are among the
+    /// `known`. Unusable commits are omitted and reported in `notes`.
     pub(super) async fn heads(
         &self,
         workspace: &Workspace,
@@ -54,7 +54,7 @@ impl Workspaces {
             }
         }
         for id in missing {
-            match self.take(workspace, Path::new(".git"), &[&id]).await {
+            match self.take(workspace, git, Path::new(".git"), &[&id]).await {
                 Ok(()) => {}
                 Err(error @ (GitError::DiskFull { .. } | GitError::Killed { .. } | GitError::NotWritable { .. })) => {
                     return Err(error.into());

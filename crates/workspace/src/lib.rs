@@ -286,3 +286,14 @@ impl Workspaces {
             .committing_as_windlass(workspace.fallback_identity)
     }
 }
+
+/// For the fuzzer: the readers of what git prints and writes.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Reads bytes as the output of each git command, and as an index.
+    pub fn read_everything(bytes: &[u8]) {
+        crate::git::fuzzing::read_everything(bytes);
+        crate::judge::fuzzing::read_everything(bytes);
+        crate::hunks::fuzzing::read_everything(bytes);
+    }
+}

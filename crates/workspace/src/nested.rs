@@ -12,6 +12,7 @@
 //! out of the workspace, a `.git` or the directory itself, is not followed: a link is committed as a link.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::agent_git::beneath::{Beneath, Found};
 use super::agent_git::{AgentGit, git_dir_at};
@@ -19,7 +20,7 @@ use super::stage::beside;
 use super::submodules::{self, Repository};
 use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
 use crate::disk::{blocking, still_wanted};
-use crate::git::{Entry, FilePath, Git, GitError, hex};
+use crate::git::{Entry, FilePath, Git, GitError, HeldObjects, hex};
 
 /// A repository found inside the workspace.
 #[derive(Debug)]
@@ -63,6 +64,12 @@ pub(super) async fn take_in(
         let declared = declared(git, workspace).await?;
         for nested in found {
             if declared.contains(&nested.path) {
+                if workspace.kind == Kind::Clone && workspace.users_submodule(&nested.path).is_none() {
+                    let path = &nested.path;
+                    notes.push(format!(
+                        "{path} is a new submodule: your repository does not have it, so gates see it empty"
+                    ));
+                }
                 let kept = keep_submodule(workspaces, git, workspace, &nested.path, tag, notes).await?;
                 taken.unrecorded.extend(kept);
             } else {
@@ -132,7 +139,7 @@ async fn flatten(
     let mut note = format!("{path} is a nested repository: its files are committed as plain files");
     if nested.committed {
         let head = head_commit(workspace, path).unwrap_or_default();
-        let home = Store { git: git.clone().without_quarantine(), objects: workspace.objects() };
+        let home = Store { git: git.clone(), objects: workspace.objects(), held: git.held().cloned() };
         match keep_history(workspaces, &home, workspace, path, &head).await {
             Ok(Some(name)) => note.push_str(&format!("; its history is at {name}")),
             Ok(None) => {}
@@ -150,6 +157,8 @@ const NOT_KEPT: &str = "the submodule's commit cannot be kept";
 struct Store {
     git: Git,
     objects: PathBuf,
+    /// Where its new objects are until they are searched.
+    held: Option<Arc<HeldObjects>>,
 }
 
 impl Store {
@@ -160,9 +169,21 @@ impl Store {
                 git: submodules::users(&workspaces.host, &module.git_dir)
                     .committing_as_windlass(workspace.fallback_identity),
                 objects: module.git_dir.join("objects"),
+                held: None,
             },
-            None => Self { git: git.clone().without_quarantine(), objects: workspace.objects() },
+            None => Self { git: git.clone(), objects: workspace.objects(), held: git.held().cloned() },
         }
+    }
+
+    /// The same, with a place for new objects.
+    fn held(mut self) -> Result<Self, WorkspaceError> {
+        if self.held.is_none() {
+            let held = HeldObjects::beside(&self.objects, &[]);
+            let held = Arc::new(held.map_err(WorkspaceError::file("create objects in", &self.objects))?);
+            self.git = self.git.holding(Some(held.clone()));
+            self.held = Some(held);
+        }
+        Ok(self)
     }
 }
 
@@ -187,11 +208,11 @@ async fn keep_submodule(
         let Some(head) = head_commit(workspace, &path).filter(|_| is_dir(workspace, path.as_bytes())) else {
             continue;
         };
-        let store = Store::of(workspaces, git, workspace, &path);
+        let store = Store::of(workspaces, git, workspace, &path).held()?;
         let history = keep_history(workspaces, &store, workspace, &path, &head).await;
         // Its index is kept from one checkpoint to the next, so that unchanged files are not read again.
         let own = Repository::at(&own_repositories(workspace), &path, workspace.id_len);
-        let inner = own.writing(git, &path.below(&workspace.dir), &store.objects)?;
+        let inner = own.writing(git, &path.below(&workspace.dir), &store.objects)?.holding(store.held.clone());
         let within = own.pointers(&path);
         let there = within.iter().filter(|inside| is_dir(workspace, inside.path.as_bytes()));
         let excluded = there.map(|inside| {
@@ -224,6 +245,10 @@ async fn keep_submodule(
             notes.push(format!("the submodule {path} has uncommitted files; saved at {}", saved.name));
             let why = "a submodule with uncommitted files: commit them in it, or undo them";
             unrecorded.push((path.clone(), why.to_owned()));
+        }
+        if store.held.as_ref().is_some_and(|held| held.is_tainted()) {
+            // Objects that it knows go with their quarantine.
+            own.forget_index().map_err(WorkspaceError::file("remove", own.index()))?;
         }
         match history {
             Err(error) => {

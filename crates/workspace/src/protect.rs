@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use super::project::Project;
+use super::quarantine::Quarantine;
 use super::stage::{Scratch, stage};
 use super::{Workspace, WorkspaceError, Workspaces, copying, save};
 use crate::git::{Change, ChangedFile, FilePath, Git, parse_raw};
@@ -26,8 +27,9 @@ impl Workspaces {
             return Ok(Vec::new());
         }
         self.attach(workspace, "protect", notes).await?;
-        let git = self.git(workspace).await?;
-        stage(self, &git, workspace, &[], "protect").await?;
+        let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+        let git = quarantine.git();
+        stage(self, git, workspace, &[], "protect").await?;
         let specs: Vec<String> = globs.iter().map(|glob| pathspec(glob)).collect();
         let mut args = vec![
             "diff-index",
@@ -41,11 +43,11 @@ impl Workspaces {
         ];
         args.extend(specs.iter().map(String::as_str));
         let mut changed = parse_raw("diff-index", &git.run(&args).await?)?;
-        let hidden = self.hidden(workspace, &git, &specs).await?;
+        let hidden = self.hidden(workspace, git, &specs).await?;
         if changed.is_empty() && hidden.is_empty() {
             return Ok(changed);
         }
-        let kept = keep(workspace, &git, &hidden, previous_commit, turn_id).await?;
+        let kept = keep(workspace, git, &hidden, previous_commit, turn_id).await?;
         notes.push(format!("changes to protected files are saved at {}", kept.name));
         for path in &hidden {
             if let Some(path) = copying::without_links(&workspace.dir, &path.below(Path::new(""))) {
@@ -122,7 +124,7 @@ async fn keep(
     previous_commit: &str,
     turn_id: &str,
 ) -> Result<save::SavedRef, WorkspaceError> {
-    let scratch = Scratch::new(workspace);
+    let scratch = Scratch::of(git, workspace);
     let git = git.clone().index(&scratch.file);
     let paths: Vec<u8> = hidden.iter().flat_map(|path| path.as_bytes().iter().copied().chain([0])).collect();
     git.call(&["update-index", "--add", "-z", "--stdin"]).input(paths).run().await?;

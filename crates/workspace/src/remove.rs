@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::agent_git::AgentGit;
 use super::clone::loop_ref;
 use super::disk::{disk_use, remove_dir};
+use super::quarantine::{Quarantine, lasting};
 use super::stage::stage;
 use super::{DiskUse, Kind, SavedRef, Workspace, WorkspaceError, Workspaces, create, save};
 use crate::git::{Git, GitError};
@@ -41,9 +42,9 @@ impl Workspaces {
             removed.notes.push(format!("the repository is missing; the loop's files are at {}", kept.display()));
         } else if real && workspace.kind != Kind::InPlace {
             self.attach(workspace, "removed", &mut removed.notes).await?;
-            let git = self.git(workspace).await?;
-            self.save_all(workspace, &git, &mut removed).await?;
-            removed.ignored_files = ignored_files(&git).await?;
+            let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+            self.save_all(workspace, quarantine.git(), &mut removed).await?;
+            removed.ignored_files = ignored_files(quarantine.git()).await?;
             removed.freed = disk_use(workspace.dir.clone()).await;
         }
         match workspace.kind {
@@ -99,7 +100,7 @@ impl Workspaces {
                 continue;
             }
             let kept = workspace.keep_ref("clone", name.trim_start_matches("refs/"));
-            match self.take(workspace, Path::new(".git"), &[&id]).await {
+            match self.take(workspace, git, Path::new(".git"), &[&id]).await {
                 Ok(()) => removed.saved.push(save::keep(git, workspace, &kept, &id).await?),
                 Err(error) => removed.notes.push(format!("cannot save {name} of the clone: {error}")),
             }
@@ -142,5 +143,7 @@ fn remove_beside(workspace: &Workspace) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
-    let _ = super::remove_tree(&super::nested::own_repositories(workspace));
+    for dir in [super::nested::own_repositories(workspace), lasting(workspace)] {
+        let _ = super::remove_tree(&dir);
+    }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clone::loop_ref;
 use super::heads::Heads;
+use super::quarantine::Quarantine;
 use super::stage::stage;
 use super::{Kind, SavedRef, Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{ChangedFile, Git, GitError};
@@ -98,15 +99,18 @@ impl Workspaces {
         let git = self.git(workspace).await?;
         let commit = target.commit;
         let tag = target.save_as.and_then(|name| name.rsplit('/').next()).unwrap_or("restore");
-        let mut staged = stage(self, &git, workspace, target.never_commit, tag).await?;
+        let quarantine = Quarantine::open(&git, workspace)?;
+        let held = quarantine.git();
+        let mut staged = stage(self, held, workspace, target.never_commit, tag).await?;
         notes.append(&mut staged.notes);
         let own = loop_ref(&git, workspace).await?;
         let tip = git.read_ref(&own).await?;
-        let heads = self.heads(workspace, &git, &[Some(commit), tip.as_deref()], notes).await?;
+        let heads = self.heads(workspace, held, &[Some(commit), tip.as_deref()], notes).await?;
         let at = |id: &Option<String>| id.as_deref() == Some(commit);
         let there = at(&tip) && at(&heads.branch) && heads.on_branch(workspace);
         let owned = workspace.kind != Kind::InPlace;
         if there && target.tree.is_some() && target.tree == staged.known_tree() {
+            quarantine.release_index()?;
             if owned {
                 self.fill_submodules(&git, workspace).await?;
                 self.publish(&git, workspace, notes).await?;
@@ -116,8 +120,9 @@ impl Workspaces {
         let Some(commit) = git.commit(commit).await? else {
             return Err(GitError::UnknownRevision { revision: commit.to_owned() }.into());
         };
-        let changed = staged.changed_since(&git, &commit, target.tree).await?;
+        let changed = staged.changed_since(held, &commit, target.tree).await?;
         if there && changed.is_empty() {
+            quarantine.release_index()?;
             if owned {
                 self.fill_submodules(&git, workspace).await?;
                 self.publish(&git, workspace, notes).await?;
@@ -126,16 +131,17 @@ impl Workspaces {
         }
         let saved = match target.save_as {
             Some(name) => {
-                let tree = staged.tree(&git).await?;
-                Some(save_before(&git, workspace, &tree, tip.as_deref(), &heads, name).await?)
+                let tree = staged.tree(held).await?;
+                Some(save_before(held, workspace, &tree, tip.as_deref(), &heads, name).await?)
             }
             None => None,
         };
         if !owned && !target.even_in_place {
             return Ok(Moved { changed, saved, restored: false });
         }
-        self.end_operations(&git, workspace, tag, notes).await?;
-        git.run(&["read-tree", "--reset", "-u", &commit]).await?;
+        self.end_operations(held, workspace, tag, notes).await?;
+        held.run(&["read-tree", "--reset", "-u", &commit]).await?;
+        quarantine.release_index()?;
         self.fill_submodules(&git, workspace).await?;
         if tip.as_deref() != Some(commit.as_str()) {
             git.run(&["update-ref", &own, &commit]).await?;

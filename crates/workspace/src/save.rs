@@ -1,7 +1,7 @@
 //! Saves a state of the tree under a ref, so that nothing that follows can lose it.
 //!
 //! Invariants: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`). What contains a
-//! secret is saved outside the repository (`searched`).
+//! secret is saved outside the repository (`searched`), and its objects do not get into the repository's store.
 
 mod searched;
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_git::AgentGit;
 use super::clone::loop_ref;
+use super::quarantine::Quarantine;
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{Git, GitError};
 
@@ -35,6 +36,7 @@ pub(super) async fn keep(
                 if let Some(aside) = searched::set_aside(git, workspace, &name, commit).await? {
                     return Ok(aside);
                 }
+                git.admit(&[commit]).await?;
                 git.run(&["update-ref", &name, commit, ""]).await?;
                 return Ok(SavedRef { name, commit: commit.to_owned() });
             }
@@ -92,20 +94,21 @@ impl Workspaces {
     ) -> Result<Option<SavedRef>, WorkspaceError> {
         let mut notes = Vec::new();
         self.attach(workspace, "save", &mut notes).await?;
-        let git = self.git(workspace).await?;
-        let staged = super::stage::stage(self, &git, workspace, never_commit, "save").await?;
-        let tree = staged.tree(&git).await?;
-        let home = git.read_ref(&loop_ref(&git, workspace).await?).await?;
-        let heads = self.heads(workspace, &git, &[home.as_deref()], &mut notes).await?;
+        let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+        let git = quarantine.git();
+        let staged = super::stage::stage(self, git, workspace, never_commit, "save").await?;
+        let tree = staged.tree(git).await?;
+        let home = git.read_ref(&loop_ref(git, workspace).await?).await?;
+        let heads = self.heads(workspace, git, &[home.as_deref()], &mut notes).await?;
         let Some(tip) = heads.branch.or(home) else {
-            return keep_tree(&git, workspace, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n")
+            return keep_tree(git, workspace, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n")
                 .await
                 .map(Some);
         };
         if git.tree_of(&tip).await? == tree {
             return Ok(None);
         }
-        let saved = keep_tree(&git, workspace, name, &tree, &[&tip], "windlass: saved tree\n").await?;
+        let saved = keep_tree(git, workspace, name, &tree, &[&tip], "windlass: saved tree\n").await?;
         show(workspace, Some(&saved));
         Ok(Some(saved))
     }

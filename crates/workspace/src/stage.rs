@@ -287,16 +287,17 @@ pub(super) fn noted(workspace: &Workspace, ending: &str) -> Vec<String> {
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// A copy of the engine's index that vanishes with it.
+/// A copy of an index that vanishes with it.
 pub(super) struct Scratch {
     pub(super) file: std::path::PathBuf,
 }
 
 impl Scratch {
-    pub(super) fn new(workspace: &Workspace) -> Self {
+    pub(super) fn of(git: &Git, workspace: &Workspace) -> Self {
         let file = nested::scratch(workspace, "look");
+        let index = workspace_index(git, workspace);
         // Without it the index is made from the branch, which only takes longer.
-        let _ = std::fs::File::create(&file).and_then(|mut copy| copy_into(&workspace.index, &mut copy));
+        let _ = std::fs::File::create(&file).and_then(|mut copy| copy_into(&index, &mut copy));
         Self { file }
     }
 }

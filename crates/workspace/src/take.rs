@@ -34,9 +34,16 @@ impl Drop for Quarantine {
 
 impl Workspaces {
     /// Takes the commits or tags with these ids from the repository whose git directory is at `git_dir` in the workspace. No
-    /// ref comes to them yet.
-    pub(super) async fn take(&self, workspace: &Workspace, git_dir: &Path, wanted: &[&str]) -> Result<(), GitError> {
-        self.take_to(workspace, &self.home_git(workspace), &workspace.objects(), git_dir, wanted).await
+    /// ref comes to them yet, and they are where `git` holds its objects.
+    pub(super) async fn take(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        git_dir: &Path,
+        wanted: &[&str],
+    ) -> Result<(), GitError> {
+        let home = self.home_git(workspace).holding(git.held().cloned());
+        self.take_to(workspace, &home, &workspace.objects(), git_dir, wanted).await
     }
 
     /// The same into another repository of the user's, whose object store is `objects`.

@@ -29,7 +29,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   }
   if (response.ok) return response;
   if (response.status === 401) forget(login);
-  let problem: Problem = { code: "failed", message: `${response.status} ${response.statusText}`, hint: null, field: null, causes: [], details: null };
+  let problem: Problem = { code: "failed", message: `${response.status} ${response.statusText}`, hint: null, field: null, causes: [], details: null, message_code: null, hint_code: null };
   try {
     problem = (JSON.parse(await response.text(), clearly) as { error: Problem }).error ?? problem;
   } catch {

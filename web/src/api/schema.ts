@@ -1532,6 +1532,13 @@ export interface components {
             why: string;
             worktree: string;
         };
+        /** @description The code of a sentence, such as `agent_unknown`, with the values in it, such as `name`. */
+        Coded: {
+            id: string;
+            params: {
+                [key: string]: string;
+            };
+        };
         /** @description What a coder tells whoever reviews its work. */
         CoderDecisions: {
             decisions: string[];
@@ -2489,6 +2496,8 @@ export interface components {
             exists: boolean;
             /** @description The settings file of the project. */
             file: string;
+            /** @description What a loop that starts in this directory can be checked with, and the set-up that it needs. */
+            for_a_loop: components["schemas"]["Found"];
             found: components["schemas"]["Found"];
             /** @description Whether the settings name gates already, in whichever file. */
             has_gates: boolean;
@@ -3547,7 +3556,14 @@ export interface components {
             field: string | null;
             /** @description What to do. */
             hint: string | null;
+            /** @default null */
+            hint_code: components["schemas"]["Coded"] | null;
             message: string;
+            /**
+             * @description The message as a code with parameters, for clients that have their own words.
+             * @default null
+             */
+            message_code: components["schemas"]["Coded"] | null;
         };
         /** @description The directory of an agent, and what of it a sandbox shows. Names are relative to the directory; `~/…` is in the home. */
         ProfilePlaces: {

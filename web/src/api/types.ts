@@ -39,6 +39,7 @@ export type GateReport = Schemas["GateReport"];
 export type RefusedBecause = Schemas["RefusedBecause"];
 export type UsageReport = Schemas["UsageReport"];
 export type ReportRow = Schemas["ReportRow"];
+export type RecipeRow = Schemas["RecipeRow"];
 export type InitReport = Schemas["InitReport"];
 export type MergeReport = Schemas["MergeReport"];
 export type TakeoverReport = Schemas["TakeoverReport"];

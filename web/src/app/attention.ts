@@ -11,7 +11,7 @@ import { baseName } from "../lib/format";
 import { stateOf } from "../loops/arrange";
 import { phaseWords } from "../loop/phase";
 
-const WANTED = "awaiting_review,paused,interrupted,exhausted,stalled,errored";
+const WANTED = "waiting,awaiting_review,paused,interrupted,exhausted,stalled,errored";
 /** A hidden page has no stream; it asks. Browsers let hidden pages do so about once a minute. */
 const EVERY_MS = 15_000;
 

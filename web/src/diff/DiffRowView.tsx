@@ -117,8 +117,9 @@ function NumberButton({ line, side, onNumber }: Pick<LineProps, "line" | "side" 
 function Single({ line, other, colours, side, chosen, onNumber }: LineProps) {
   return (
     <div className={clsx("flex", LOOK[line.kind], chosen && "line-chosen")}>
+      {side === "before" ? <NumberButton line={line} side={side} onNumber={onNumber} /> : null}
       <span className={clsx(NUMBER, "opacity-80 max-sm:hidden")}>{side === "before" ? "" : line.before}</span>
-      <NumberButton line={line} side={side} onNumber={onNumber} />
+      {side === "after" ? <NumberButton line={line} side={side} onNumber={onNumber} /> : null}
       <span className="w-4 shrink-0 text-center select-none">{SIGN[line.kind]}</span>
       <span className="min-w-0 grow pr-2"><Text line={line} other={other} colours={colours} /></span>
     </div>

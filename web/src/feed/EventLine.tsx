@@ -98,6 +98,8 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at}>{t(`opened.${item.by}`)}</Line>;
     case "loop_stopped":
       return <Line at={at} tone={endTone(item)} icon={item.outcome === "verified" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong> · {item.outcome ? t(`completed.${item.outcome}`) : t(`reason.${item.stop_reason.type}`)}</Line>;
+    case "minimised":
+      return <Line at={at} tone="good" icon={Commit}>{t("feed.minimised", { kept: item.kept, hunks: item.hunks })}</Line>;
     case "merged":
       return <Line at={at} tone="good" icon={Commit}>{t("feed.merged", { target: item.target })}</Line>;
     case "section_finished":
@@ -122,6 +124,11 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at}>{t("feed.milestone_amended")}</Line>;
     case "question_deferred":
       return <Line at={at} tone="ask" icon={Message}>{t("feed.question")}: {item.question}</Line>;
+    case "question_asked":
+      return <Line at={at} tone="ask" icon={Message}>{t(item.until ? "feed.asked" : "feed.question")}: {item.question}</Line>;
+    case "question_answered":
+      if (item.by === "person") return <Line at={at} tone="ask" icon={Message}>{t("feed.answered")}: {item.answer}</Line>;
+      return <Line at={at}>{item.answer ? `${t("feed.default_taken")}: ${item.answer}` : t("feed.no_default")}</Line>;
     case "answer_unreadable":
       return <Line at={at} tone="wait">{t("feed.answer_unreadable")}: {item.why}</Line>;
     case "post_action_ended":

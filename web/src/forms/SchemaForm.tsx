@@ -4,6 +4,7 @@ import Form from "@rjsf/core";
 import type { ArrayFieldTemplateProps, FieldProps, FieldTemplateProps, ObjectFieldTemplateProps, RJSFSchema, UiSchema, WidgetProps } from "@rjsf/utils";
 import { useMemo, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { serverWords, settingWords } from "../i18n/server";
 import { Button, Switch } from "../ui/primitives";
 import { groupOf, GROUPS } from "./groups";
 import { validator } from "./validator";
@@ -94,11 +95,11 @@ function FieldTemplate({ id, label, children, errors, rawErrors, schema, hidden,
     <div className="grid gap-1 py-2.5 sm:grid-cols-[minmax(0,1fr)_minmax(0,1.1fr)] sm:gap-6">
       <div className="min-w-0">
         <label htmlFor={id} className="font-mono text-[13px] font-medium">{label}</label>
-        {schema.description ? <p className="text-xs text-soft">{schema.description}</p> : null}
+        {schema.description ? <p className="text-xs text-soft">{settingWords(key, schema.description)}</p> : null}
       </div>
       <div className="min-w-0">
         {children}
-        {origin ? <p className="mt-0.5 text-xs break-words text-faint">{inherited && origin.value != null ? `${show(origin.value)} · ` : origin.value == null ? `${origin.unset} · ` : ""}{origin.origin}</p> : null}
+        {origin ? <p className="mt-0.5 text-xs break-words text-faint">{inherited && origin.value != null ? `${show(origin.value)} · ` : origin.value == null ? `${serverWords(origin.unset)} · ` : ""}{serverWords(origin.origin)}</p> : null}
         {(rawErrors ?? []).length > 0 ? <div role="alert" className="text-xs font-medium text-bad">{errors}</div> : null}
       </div>
     </div>
@@ -110,7 +111,7 @@ const show = (value: unknown) => (typeof value === "string" ? value : JSON.strin
 function ObjectFieldTemplate({ properties, registry }: ObjectFieldTemplateProps) {
   const { t } = useTranslation();
   const context = registry.formContext as unknown as Context;
-  const shown = properties.filter((property) => !property.hidden && (!context.search || `${property.name} ${(property.content as { props?: { schema?: { description?: string } } }).props?.schema?.description ?? ""}`.toLowerCase().includes(context.search)));
+  const shown = properties.filter((property) => !property.hidden && (!context.search || `${property.name} ${settingWords(property.name, (property.content as { props?: { schema?: { description?: string } } }).props?.schema?.description) ?? ""}`.toLowerCase().includes(context.search)));
   return (
     <div className="space-y-2">
       {GROUPS.map((group): ReactNode => {

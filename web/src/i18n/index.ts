@@ -4,6 +4,7 @@ import i18next from "i18next";
 import { initReactI18next } from "react-i18next";
 import { remember, remembered } from "../lib/storage";
 import type english from "./locales/en.json";
+import { loadServerWords } from "./server";
 
 declare module "i18next" {
   interface CustomTypeOptions {
@@ -37,6 +38,7 @@ export function choose(wanted: readonly string[], have: readonly string[]): stri
 }
 
 async function load(code: string) {
+  await loadServerWords(code);
   const file = files[`./locales/${code}.json`];
   if (file && !i18next.hasResourceBundle(code, "translation")) {
     i18next.addResourceBundle(code, "translation", (await file()).default);

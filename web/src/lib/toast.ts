@@ -2,7 +2,7 @@
 
 import type { TFunction } from "i18next";
 import { Refusal } from "../api/client";
-import { problemWords } from "../api/problem";
+import { hintWords, problemWords } from "../api/problem";
 
 export interface Toast {
   id: number;
@@ -31,7 +31,7 @@ export function say(text: string, options: { bad?: boolean; hint?: string | unde
 export function sayProblem(error: unknown, t: TFunction) {
   if (error instanceof Refusal) {
     const [title, ...rest] = problemWords(error.problem, t);
-    say(title ?? "", { bad: true, hint: [...rest, error.problem.hint].filter(Boolean).join(" · ") || undefined });
+    say(title ?? "", { bad: true, hint: [...rest, hintWords(error.problem)].filter(Boolean).join(" · ") || undefined });
   }
   else say(t("state.unreachable"), { bad: true });
 }

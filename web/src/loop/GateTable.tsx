@@ -11,14 +11,14 @@ export function GateTable({ loop, base }: { loop: LoopView; base: ReadonlyMap<st
   const { t } = useTranslation();
   if (loop.gates.length === 0) return <p className="text-sm text-soft">{t("overview.no_gates")}</p>;
   return (
-    <table data-gates className="w-full text-xs">
-      <thead><tr className="text-left text-faint"><th scope="col" className="py-0.5 font-normal">{t("preview.gate")}</th><th scope="col" className="px-2 font-normal whitespace-nowrap">{t("overview.on_base")}</th><th scope="col" className="font-normal">{t("overview.now")}</th></tr></thead>
+    <table data-gates className="w-full table-fixed text-xs">
+      <thead><tr className="text-left text-faint"><th scope="col" className="w-1/2 py-0.5 font-normal">{t("preview.gate")}</th><th scope="col" className="px-2 align-bottom font-normal">{t("overview.on_base")}</th><th scope="col" className="font-normal">{t("overview.now")}</th></tr></thead>
       <tbody>
         {loop.gates.map((gate) => (
           <tr key={gate.command} className="border-t border-line align-baseline">
-            <th scope="row" className="py-1 text-left font-normal"><code className="break-all">{gate.command}</code></th>
+            <th scope="row" className="py-1 text-left font-normal"><code title={gate.command} className="line-clamp-3 [overflow-wrap:anywhere]">{gate.command}</code></th>
             <td className="px-2 py-1"><Mark verdict={base.get(gate.command)} /></td>
-            <td className="py-1"><Mark verdict={gate.verdict} />{gate.exit_code ? <span className="text-soft"> ({gate.exit_code})</span> : null}{gate.duration_ms == null ? null : <span className="figures text-faint"> · {duration(gate.duration_ms)}</span>}</td>
+            <td className="py-1"><Mark verdict={gate.verdict} />{gate.exit_code ? <span className="text-soft"> ({gate.exit_code})</span> : null}{gate.duration_ms == null ? null : <span className="figures block text-faint">{duration(gate.duration_ms)}</span>}</td>
           </tr>
         ))}
       </tbody>

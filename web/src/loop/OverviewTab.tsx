@@ -10,12 +10,15 @@ import { GateTable } from "./GateTable";
 import { IterationBody, longestTurn, useTimeline } from "./IterationBody";
 import { IterationStrip } from "./IterationStrip";
 import type { Show } from "./LoopPage";
+import { isOpen } from "../ui/status";
+import { AnswerCard } from "./AnswerCard";
 import { NextCard } from "./NextCard";
 import { asksForReview } from "./phase";
 import { RefusalCard } from "./RefusalCard";
 import { ReviewCard } from "./ReviewCard";
 import { baseGates, cellsOf, refusalOf } from "./story";
 import type { Wish } from "./useFeed";
+import { isOpen } from "../ui/status";
 import { LastWords } from "./Words";
 
 /** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */
@@ -35,6 +38,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
   return (
     <div data-overview className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="min-w-0 space-y-3">
+        {loop.questions.filter((question) => question.open && isOpen(loop.status)).map((question) => <AnswerCard key={question.id} loop={loop} question={question} />)}
         {asks ? <ReviewCard loop={loop} turns={turns} onShow={onShow} onAsk={onAsk} /> : <NextCard loop={loop} wish={wish} onAsk={onAsk} />}
         {story.cells.length > 0 ? (
           <Part title={t("loop.iterations")}>
@@ -51,7 +55,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
             ) : null}
           </Part>
         ) : null}
-        {story.refusal ? <RefusalCard refusal={story.refusal} onShow={onShow} /> : null}
+        {story.refusal ? <RefusalCard refusal={story.refusal} over={!isOpen(loop.status)} onShow={onShow} /> : null}
         {asks ? null : <LastWords turns={turns} onShow={onShow} />}
       </div>
       <div className="min-w-0 space-y-3">

@@ -11,6 +11,7 @@ import { say } from "../lib/toast";
 import { Message } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
+import { promptParts, type PartKind } from "./promptParts";
 import { TurnPicker, useTurns } from "./TurnPicker";
 
 function usePrompt(loop: LoopView, turn: string | undefined) {
@@ -47,16 +48,24 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
       {prompt.isPending ? <Loading /> : null}
       {prompt.error ? <Problem error={prompt.error} onRetry={() => void prompt.refetch()} /> : null}
       {prompt.data !== undefined && both ? <Changed before={before.data} after={prompt.data} earlier={earlier.turn} /> : null}
-      {prompt.data !== undefined && !both ? <pre tabIndex={0} aria-label={t("tab.prompts")} className="output card px-3 py-2"><Parts text={prompt.data} /></pre> : null}
+      {prompt.data !== undefined && !both ? <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="card px-3 py-2"><Parts text={prompt.data} loop={loop} /></div> : null}
     </div>
   );
 }
 
-/** A heading of the prompt begins a part of it. */
+const MARK: Record<PartKind, string> = { goal: "border-l-accent", gates: "border-l-bad", findings: "border-l-brass", message: "border-l-ask", plan: "border-l-run", promise: "border-l-good", words: "border-l-line-strong" };
 const isHeading = (line: string) => /^#{1,6} \S/.test(line) || /^<\/?[a-z_-]+>$/.test(line);
 
-function Parts({ text }: { text: string }) {
-  return text.split("\n").map((line, index) => <span key={index} className={clsx(isHeading(line) && "font-bold text-accent")}>{clear(line)}{"\n"}</span>);
+/** Each part under its name. */
+function Parts({ text, loop }: { text: string; loop: LoopView }) {
+  const { t } = useTranslation();
+  const parts = useMemo(() => promptParts(text, { goal: loop.goal, promise: "<promise>", messages: loop.steering.map((message) => message.text) }), [text, loop.goal, loop.steering]);
+  return parts.map((part, index) => (
+    <section key={index} data-part={part.kind} aria-label={t(`prompts.part_${part.kind}`)} className={clsx("mb-2 border-l-4 pl-2.5", MARK[part.kind])}>
+      <p className="font-sans text-xs text-faint">{t(`prompts.part_${part.kind}`)}</p>
+      <pre className="output">{part.lines.map((line, at) => <span key={at} className={clsx(isHeading(line) && "font-bold text-accent")}>{clear(line)}{"\n"}</span>)}</pre>
+    </section>
+  ));
 }
 
 const LOOK: Record<Same["type"], string> = { same: "", add: "bg-add text-add-ink", remove: "bg-del text-del-ink" };

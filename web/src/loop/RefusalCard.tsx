@@ -14,7 +14,7 @@ import { lastLines, type Refusal } from "./story";
 const LINES = 12;
 
 /** Why the newest claim does not count. */
-export function RefusalCard({ refusal, onShow }: { refusal: Refusal; onShow: Show }) {
+export function RefusalCard({ refusal, over, onShow }: { refusal: Refusal; over: boolean; onShow: Show }) {
   const { t } = useTranslation();
   return (
     <section data-refusal className="card border-l-4 border-l-bad px-3 py-2.5">
@@ -25,9 +25,9 @@ export function RefusalCard({ refusal, onShow }: { refusal: Refusal; onShow: Sho
           <Button small onClick={() => onShow("diff", { iteration: refusal.iteration })}>{t("tab.diff")}</Button>
         </span>
       </div>
-      {refusal.because ? <p className="mt-1 text-sm break-words">{refusedWords(refusal.because, t)}</p> : null}
+      {refusal.because && (refusal.because.type !== "gates" || refusal.gates.length === 0) ? <p className="mt-1 text-sm break-words">{refusedWords(refusal.because, t)}</p> : null}
       {refusal.reason ? <p className="mt-1 text-sm break-words whitespace-pre-wrap">{refusal.reason}</p> : null}
-      {refusal.open > 0 ? <p className="mt-1 text-sm">{t("overview.findings_open", { count: refusal.open })}</p> : null}
+      {refusal.open > 0 ? <p className="mt-1 text-sm">{t(over ? "overview.findings_left" : "overview.findings_open", { count: refusal.open })}</p> : null}
       {refusal.gates.map((gate) => <FailedGate key={gate.command} report={gate} />)}
     </section>
   );
@@ -41,7 +41,7 @@ function FailedGate({ report }: { report: GateReport }) {
   return (
     <div data-failed-gate className="mt-2">
       <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
-        <Cross className="size-3.5 self-center text-bad" /><code className="font-semibold break-all">{report.command}</code>
+        <span className="inline-flex min-w-0 items-start gap-1"><Cross className="mt-0.5 size-3.5 shrink-0 text-bad" /><code title={report.command} className="line-clamp-3 font-semibold [overflow-wrap:anywhere]">{report.command}</code></span>
         <span className="text-bad">{t(`verdict.${report.verdict}`)}{report.exit_code == null ? "" : ` · ${t("overview.exit_code", { code: report.exit_code })}`}</span>
         <span className="text-soft">{duration(report.duration_ms)}</span>
       </p>

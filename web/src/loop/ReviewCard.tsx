@@ -1,6 +1,8 @@
 import { useTranslation } from "react-i18next";
+import { download } from "../api/client";
 import type { LoopView, TurnView } from "../api/types";
 import { duration, money, short } from "../lib/format";
+import { sayProblem } from "../lib/toast";
 import type { Verb } from "../loops/actions";
 import { tokensOf } from "../loops/figures";
 import { Check, Cross, Eye, Key } from "../ui/icons";
@@ -14,6 +16,8 @@ export function ReviewCard({ loop, turns, onShow, onAsk }: { loop: LoopView; tur
   const { t } = useTranslation();
   const last = turns.findLast((turn) => ["auditor", "acceptor"].includes(turn.role) && turn.last_words);
   const cost = loop.usage.cost_usd;
+  // Git ignores them: they are in no diff and in no commit, but the agent may rely on them.
+  const ignored = loop.history.at(-1)?.checkpoint.ignored_new ?? [];
   const facts = [
     t("review.iterations", { count: loop.iterations }),
     `${t("review.claims", { count: loop.claims.made })}, ${t("loop.refused", { count: loop.claims.refused })}`,
@@ -29,13 +33,15 @@ export function ReviewCard({ loop, turns, onShow, onAsk }: { loop: LoopView; tur
         {last?.last_words ? <div><p className="mb-1 text-xs text-faint">{t("review.said", { agent: loop.review?.reviewer ?? last.agent })}</p><Words text={last.last_words} /></div> : null}
         {loop.review?.completion_summary ? <div><p className="mb-1 text-xs text-faint">{t("review.summary")}</p><Words text={loop.review.completion_summary} /></div> : null}
         {(loop.review?.rejection_reasons ?? []).length > 0 ? <div><p className="text-xs text-faint">{t("review.rejected_because")}</p><ul className="list-disc pl-4 text-sm">{loop.review?.rejection_reasons.map((reason, index) => <li key={index} className="break-words">{reason}</li>)}</ul></div> : null}
+        {ignored.length > 0 ? <details data-ignored className="text-sm"><summary className="text-wait">{t("review.ignored", { count: loop.history.at(-1)?.checkpoint.ignored_new_count ?? ignored.length })}</summary><ul className="mt-1 space-y-0.5 text-xs">{ignored.map((path) => <li key={path}><code className="break-all">{path}</code></li>)}</ul></details> : null}
         <div className="flex flex-wrap gap-2">
           <Button tone="accent" onClick={() => onAsk("approve")}><Check className="size-4" />{t("action.approve")}</Button>
           <Button tone="danger" onClick={() => onAsk("reject")}><Cross className="size-4" />{t("action.reject")}</Button>
           <Button onClick={() => onShow("diff")}>{t("review.read_diff")}</Button>
           <Button tone="quiet" onClick={() => onAsk("takeover")}><Key className="size-4" />{t("action.takeover")}</Button>
         </div>
-        <p className="text-xs text-soft">{t("ask.approve.text")}</p>
+        <p className="text-xs text-soft">{t("ask.approve.text")} {t("review.ask_changes")}</p>
+        <p className="text-xs"><button type="button" className="text-accent underline" onClick={() => void download(`/api/loops/${encodeURIComponent(loop.id)}/proof`).catch((error: unknown) => sayProblem(error, t))}>{t("review.proof")}</button></p>
       </div>
     </section>
   );

@@ -27,6 +27,7 @@ function reasonWords(loop: Doing, t: TFunction): string {
 const withMessage = (words: string, message: string) => (message.trim() ? `${words} (${message.trim()})` : words);
 
 export function waitWords(why: WaitReason, role: RoleName, t: TFunction): string {
+  if (why.type === "question") return withMessage(t("wait.question"), why.question);
   return withMessage(why.type === "turn_failed" ? t("wait.turn_failed", { role: role(why.role) }) : t(`wait.${why.type}`), why.message);
 }
 

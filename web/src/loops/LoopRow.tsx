@@ -42,6 +42,7 @@ export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect,
         <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex flex-wrap items-baseline gap-x-2">
           <span className="min-w-0 truncate font-semibold">{loop.name}</span>
           <Standing loop={loop} />
+          <span title={loop.goal} className="min-w-0 flex-1 basis-40 truncate text-sm text-soft max-sm:basis-full">{loop.goal}</span>
         </Link>
         <Doing loop={loop} />
       </div>
@@ -80,8 +81,7 @@ function Doing({ loop }: { loop: LoopSummary }) {
   return (
     <p className="truncate text-xs text-soft">
       {status === "completed" ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
-      <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /> · </span>
-      <span title={loop.goal}>{loop.goal}</span>
+      <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /></span>
     </p>
   );
 }

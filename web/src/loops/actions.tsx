@@ -25,7 +25,7 @@ export function useAct() {
       const report = await send(`POST`, `/api/loops/${encodeURIComponent(loop.id)}/${verb}`, body ?? {});
       // A merge with conflicts is an answer of the server, but it is not a merge.
       const merge = verb === "merge" ? (report as MergeReport) : undefined;
-      if (merge?.type === "conflicts") throw new Refusal(409, { code: "refused", message: t("merge.conflicts", { target: merge.into }), hint: t("merge.conflicts_hint"), causes: merge.files, field: null, details: null });
+      if (merge?.type === "conflicts") throw new Refusal(409, { code: "refused", message: t("merge.conflicts", { target: merge.into }), hint: t("merge.conflicts_hint"), causes: merge.files, field: null, details: null, message_code: null, hint_code: null });
     },
     onSuccess: (_, { loop, verb }) => say(t(`done.${verb}`, { name: loop.name })),
     onError: (error) => sayProblem(error, t),

@@ -27,7 +27,8 @@ export type Shown =
 export type View = Partial<Record<(typeof VIEW_KEYS)[number], string | undefined>>;
 
 /** A loop that failed needs nobody any more once its work is merged. */
-export function stateOf(loop: Pick<LoopSummary, "status" | "merged">): State {
+export function stateOf(loop: Pick<LoopSummary, "status" | "merged"> & { wait?: LoopSummary["wait"] }): State {
+  if (loop.wait?.type === "question") return "person";
   if (isOpen(loop.status)) return "open";
   return wantsPerson(loop.status) || (hasFailed(loop.status) && !loop.merged) ? "person" : "done";
 }

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
 import type { AgentReport, DoctorReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
+import { serverWords } from "../i18n/server";
 import { useItemKeys } from "../lib/keys";
 import { useTitle } from "../lib/title";
 import { Check, Cross, Robot, Warn } from "../ui/icons";
@@ -36,7 +37,7 @@ export function AgentsPage() {
               </p>
               {agent.path ? <p className="truncate font-mono text-xs text-faint" title={agent.path}>{agent.path}</p> : null}
               {agent.login && agent.installed ? <p className="mt-1 text-xs text-soft">{t("agents.login")}: <code className="break-words">{agent.login}</code></p> : null}
-              {agent.problem ? <p className={clsx("mt-1 text-xs break-words", agent.installed ? "text-bad" : "text-soft")}>{agent.problem}</p> : null}
+              {agent.problem ? <p className={clsx("mt-1 text-xs break-words", agent.installed ? "text-bad" : "text-soft")}>{serverWords(agent.problem)}</p> : null}
             </div>
           </li>
         ))}
@@ -48,8 +49,8 @@ export function AgentsPage() {
         {doctor.data.findings.map((finding, index) => (
           <li key={index} className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-x-2 px-3 py-2 text-sm sm:grid-cols-[1.25rem_9rem_minmax(0,1fr)]">
             <State state={finding.state} />
-            <span className="font-medium">{finding.what}</span>
-            <span className="col-start-2 break-words text-soft sm:col-start-3">{finding.detail}{finding.fix ? <span className="block text-ink">{finding.fix}</span> : null}</span>
+            <span className="font-medium">{t(`doctor.what_${finding.what as "git"}`, { defaultValue: finding.what })}</span>
+            <span className="col-start-2 break-words text-soft sm:col-start-3">{serverWords(finding.detail)}{finding.fix ? <span className="block text-ink">{serverWords(finding.fix)}</span> : null}</span>
           </li>
         ))}
       </ul> : null}

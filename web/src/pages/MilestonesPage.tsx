@@ -16,6 +16,7 @@ import { Button, Empty, IconButton, Loading, Problem } from "../ui/primitives";
 import { StatusBadge, isOpen } from "../ui/status";
 import { NewMilestoneDialog } from "./NewMilestoneDialog";
 import { ProjectPicker } from "./ProjectPicker";
+import { reordered } from "./milestoneOrder";
 import { StartMilestoneDialog } from "./StartMilestoneDialog";
 import { useProject } from "./useProjects";
 
@@ -35,6 +36,7 @@ export function MilestonesPage() {
   const place = useProject();
   useItemKeys();
   const [adding, add] = useState(false);
+  const [dragged, drag] = useState<string | null>(null);
   const [starting, start] = useState<MilestoneReport | null>(null);
   const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
   const key = ["milestones", place.project];
@@ -43,15 +45,15 @@ export function MilestonesPage() {
   const order = useMutation({ mutationFn: (ids: string[]) => send<MilestoneBoard>("PUT", "/api/milestones/order", { project: place.project, ids }), onSuccess: (now) => queries.setQueryData(key, now), onError: fail });
   if (isUnauthorised(place.error ?? board.error)) return <Unauthorised />;
   const all = board.data?.milestones ?? [];
-  const move = (id: string, by: number) => {
+  const movable = all.filter((each) => columnOf(each.status) === "pending").map((each) => each.id);
+  const put = (id: string, other: string) => {
     const ids = all.map((each) => each.id);
-    const at = ids.indexOf(id);
-    const pendings = all.filter((each) => columnOf(each.status) === "pending").map((each) => each.id);
-    const other = pendings[pendings.indexOf(id) + by];
-    if (other === undefined) return;
-    const to = ids.indexOf(other);
-    [ids[at], ids[to]] = [ids[to] as string, ids[at] as string];
-    order.mutate(ids);
+    const now = reordered(ids, movable, id, other);
+    if (now.join() !== ids.join()) order.mutate(now);
+  };
+  const move = (id: string, by: number) => {
+    const other = movable[movable.indexOf(id) + by];
+    if (other !== undefined) put(id, other);
   };
   return (
     <div className="mx-auto max-w-[110rem] px-3 py-4 sm:px-5">
@@ -74,7 +76,7 @@ export function MilestonesPage() {
                 <h2 className="px-1 pb-2 text-soft">{t(`milestones.${column}`)} <span className="figures font-normal">{here.length}</span></h2>
                 <ol className="space-y-2">
                   {here.map((each, index) => (
-                    <Card key={each.id} milestone={each} first={index === 0} last={index === here.length - 1} movable={column === "pending"} onMove={(by) => move(each.id, by)} onStart={() => start(each)} onAsk={(verb) => each.loop && ask({ verb, loop: each.loop })} />
+                    <Card key={each.id} milestone={each} first={index === 0} last={index === here.length - 1} movable={column === "pending"} onMove={(by) => move(each.id, by)} dragged={dragged} onDrag={drag} onDrop={(id) => put(id, each.id)} onStart={() => start(each)} onAsk={(verb) => each.loop && ask({ verb, loop: each.loop })} />
                   ))}
                 </ol>
               </section>
@@ -89,14 +91,38 @@ export function MilestonesPage() {
   );
 }
 
-function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { milestone: MilestoneReport; first: boolean; last: boolean; movable: boolean; onMove: (by: number) => void; onStart: () => void; onAsk: (verb: Verb) => void }) {
+interface CardProps {
+  milestone: MilestoneReport;
+  first: boolean;
+  last: boolean;
+  movable: boolean;
+  /** The one that is being dragged. */
+  dragged: string | null;
+  onDrag: (id: string | null) => void;
+  onDrop: (id: string) => void;
+  onMove: (by: number) => void;
+  onStart: () => void;
+  onAsk: (verb: Verb) => void;
+}
+
+/** One that has not begun is dragged to its place, or moved with its buttons. */
+function Card({ milestone, first, last, movable, dragged, onDrag, onDrop, onMove, onStart, onAsk }: CardProps) {
   const { t } = useTranslation();
+  const [over, setOver] = useState(false);
+  const takes = movable && dragged !== null && dragged !== milestone.id;
   const features = milestone.features ?? [];
   const accepted = new Set((milestone.loop?.review?.features_accepted ?? []).map((feature) => (feature as { feature?: string; id?: string }).feature ?? (feature as { id?: string }).id));
   const done = (feature: { id: string; done?: boolean }) => feature.done === true || accepted.has(feature.id) || milestone.status === "completed";
   const asks = milestone.status === "awaiting_review" || (milestone.status === "paused" && Boolean(milestone.loop));
   return (
-    <li data-item tabIndex={-1} className="card px-3 py-2.5">
+    <li
+      data-item data-milestone={milestone.id} tabIndex={-1} draggable={movable} className={clsx("card px-3 py-2.5", movable && "cursor-grab", dragged === milestone.id && "opacity-50", takes && over && "ring-2 ring-accent")}
+      onDragStart={(event) => { event.dataTransfer.setData("text/plain", milestone.id); event.dataTransfer.effectAllowed = "move"; onDrag(milestone.id); }}
+      onDragEnd={() => onDrag(null)}
+      onDragOver={(event) => { if (takes) { event.preventDefault(); setOver(true); } }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => { event.preventDefault(); setOver(false); if (takes) onDrop(dragged); }}
+    >
       <div className="flex items-start gap-2">
         <div className="min-w-0 grow">
           <h3 className="font-medium break-words">{milestone.loop ? <Link to="/loops/$id" params={{ id: milestone.loop.id }} className="underline decoration-line underline-offset-2 hover:decoration-accent">{milestone.title}</Link> : milestone.title}</h3>
@@ -121,7 +147,7 @@ function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { mil
       ) : null}
       {(milestone.acceptance_criteria ?? []).length > 0 ? (
         <details className="mt-2 text-xs"><summary className="text-soft">{t("milestones.acceptance", { count: (milestone.acceptance_criteria ?? []).length })}</summary>
-          <ul className="mt-1 list-disc space-y-0.5 pl-4">{(milestone.acceptance_criteria ?? []).map((criterion, index) => <li key={index} className="break-words">{criterion.text}</li>)}</ul>
+          <ul className="mt-1 space-y-0.5">{(milestone.acceptance_criteria ?? []).map((criterion, index) => <li key={index} className="grid grid-cols-[1.25rem_minmax(0,1fr)] break-words">{criterion.done || milestone.status === "completed" ? <Check label={t("section.done")} className="mt-px size-3.5 text-good" /> : <Ring className="mt-px size-3.5 text-faint" />}<span>{criterion.text}</span></li>)}</ul>
         </details>
       ) : null}
       {milestone.loop ? <p className="figures mt-2 text-xs text-soft">{t("milestones.rounds", { count: milestone.loop.iterations })}{(milestone.loop.review?.consecutive_rejections ?? 0) > 0 ? <span className="text-bad"> · {t("loop.rejections", { count: milestone.loop.review?.consecutive_rejections ?? 0 })}</span> : null}</p> : null}

@@ -3,10 +3,11 @@ import { useNavigate } from "@tanstack/react-router";
 import type { TFunction } from "i18next";
 import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { Refusal, isUnauthorised, send } from "../api/client";
-import { problemWords } from "../api/problem";
-import type { AgentReport, LoopView, Preview, Seen, StartLoop } from "../api/types";
+import { Refusal, get, isUnauthorised, query, send } from "../api/client";
+import { hintWords, problemWords } from "../api/problem";
+import type { AgentReport, LoopView, Preview, RecipeRow, Seen, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
+import { serverWords } from "../i18n/server";
 import { useTitle } from "../lib/title";
 import { Play } from "../ui/icons";
 import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
@@ -16,9 +17,15 @@ import { PreviewCard } from "./PreviewCard";
 import { isAgreed, seenOf } from "./TrustBox";
 import { projectName } from "./ProjectPicker";
 import { useProject } from "./useProjects";
-import { chosenAgent, emptyForm, requestOf, usualAgent, type LoopForm } from "./newLoop";
+import { chosenAgent, emptyForm, recipeChoices, requestOf, usualAgent, type LoopForm, type RecipeChoice } from "./newLoop";
 
-const RECIPES = ["promise", "refine", "audited"] as const;
+/** Until the server has said which there are. */
+const BUILT_IN: RecipeChoice[] = [{ name: "promise", about: "", own: false, reviewed: false }, { name: "refine", about: "", own: false, reviewed: false }, { name: "audited", about: "", own: false, reviewed: true }];
+
+function useRecipes(project: string): RecipeChoice[] {
+  const rows = useQuery({ queryKey: ["recipes", project], enabled: project !== "", retry: false, staleTime: 60_000, queryFn: ({ signal }) => get<RecipeRow[]>(`/api/recipes${query({ project })}`, signal) });
+  return rows.data ? recipeChoices(rows.data) : BUILT_IN;
+}
 
 export function NewLoopPage() {
   const { t } = useTranslation();
@@ -30,6 +37,7 @@ export function NewLoopPage() {
   const [otherProject, setOtherProject] = useState(false);
   const project = form.project ?? place.project;
   const installed = useInstalledAgents(project);
+  const recipes = useRecipes(project);
   const set = (part: Partial<LoopForm>) => setForm((now) => ({ ...now, ...part }));
 
   const { known, set: inSettings } = useUsualAgent(project);
@@ -54,8 +62,8 @@ export function NewLoopPage() {
     onError: () => void preview.refetch(),
   });
   const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
-  const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? problemWords(fault.problem, t).join(" ") : null);
-  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
+  const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? [...problemWords(fault.problem, t), hintWords(fault.problem)].filter(Boolean).join(" · ") : null);
+  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise", "recipe", "fallbacks", "protect"].includes(fault?.problem.field ?? "");
   if (isUnauthorised(place.error)) return <Unauthorised />;
   const own = agent === "!command";
   // What is previewed is what would be started, and it has no fault.
@@ -92,12 +100,12 @@ export function NewLoopPage() {
           <Field label={t("new.model")} error={faultOf("model")}>
             <input name="model" className="field" placeholder={t("new.model_default")} value={form.model} onChange={(event) => set({ model: event.target.value })} />
           </Field>
-          <Field label={t("new.recipe")} hint={t(`recipe.${form.recipe}`)}>
-            <select name="recipe" className="field" value={form.recipe} onChange={(event) => set({ recipe: event.target.value as LoopForm["recipe"] })}>
-              {RECIPES.map((name) => <option key={name} value={name}>{name}</option>)}
+          <Field label={t("new.recipe")} hint={t(`recipe.${form.recipe as "promise"}`, { defaultValue: recipes.find((each) => each.name === form.recipe)?.about ?? "" })} error={faultOf("recipe")}>
+            <select name="recipe" className="field" value={form.recipe} onChange={(event) => set({ recipe: event.target.value, reviewed: recipes.find((each) => each.name === event.target.value)?.reviewed ?? false })}>
+              {recipes.map(({ name, own }) => <option key={name} value={name}>{own ? name : t(`recipe.name_${name as "promise"}`, { defaultValue: name })}</option>)}
             </select>
           </Field>
-          {form.recipe === "audited" ? (
+          {form.reviewed ? (
             <Field label={t("new.reviewer")} hint={t("new.reviewer_hint")} error={faultOf("reviewer")}>
               <select name="reviewer" className="field" value={form.reviewer} onChange={(event) => set({ reviewer: event.target.value })}>
                 <option value="">{t("milestones.same_agent")}</option>
@@ -125,10 +133,13 @@ export function NewLoopPage() {
             <Field label={t("new.budget")} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
             <Field label={t("new.duration")} hint="90m, 2h, 1d" error={faultOf("duration")}><input name="duration" className="field" placeholder={t("new.no_limit")} value={form.duration} onChange={(event) => set({ duration: event.target.value })} /></Field>
             <Field label={t("card.promise")} hint={t("card.promise_hint")} error={faultOf("completion_promise")}><input name="promise" className="field font-mono" placeholder="<promise>COMPLETE</promise>" value={form.promise} onChange={(event) => set({ promise: event.target.value })} /></Field>
-            <Field label={t("new.protect")} hint={t("new.protect_hint")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /><FoundProtect project={project} text={form.protect} onAdd={(protect) => set({ protect })} /></Field>
+            <Field label={t("new.fallback")} hint={t("new.fallback_hint")} error={faultOf("fallbacks")}>
+              <select name="fallback" className="field" value={form.fallback} onChange={(event) => set({ fallback: event.target.value })}><option value="">{t("new.fallback_none")}</option><AgentOptions agents={installed.filter((each) => each.name !== (agent || usual))} /></select>
+            </Field>
+            <Field label={t("new.protect")} hint={t("new.protect_hint")} error={faultOf("protect")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /><FoundProtect project={project} text={form.protect} onAdd={(protect) => set({ protect })} /></Field>
             <div className="space-y-2">
               <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} />
-              {form.recipe === "audited" ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
+              {form.reviewed ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
             </div>
           </div>
         </details>
@@ -142,7 +153,7 @@ export function NewLoopPage() {
 
 /** What is wrong with the agent, or how it is logged in. */
 function loginHint(agent: AgentReport | undefined, t: TFunction): ReactNode {
-  if (agent?.problem) return <span className="text-bad">{agent.problem}</span>;
+  if (agent?.problem) return <span className="text-bad">{serverWords(agent.problem)}</span>;
   return agent?.login ? <>{t("agents.login")}: <code>{agent.login}</code></> : undefined;
 }
 

@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import type { Preview } from "../api/types";
+import { serverWords } from "../i18n/server";
 import { Warn } from "../ui/icons";
 import { Problem } from "../ui/primitives";
 import { TrustBox } from "./TrustBox";
@@ -21,13 +22,13 @@ export function PreviewCard({ preview, error, blocked, busy, trusted, onTrust }:
             {preview.lines.map((line, index) => (
               <div key={index} className="contents">
                 <dt className="text-faint first-letter:uppercase">{t(`preview.${line.label as "goal"}`, { defaultValue: line.label })}</dt>
-                <dd className="break-words">{line.text}</dd>
+                <dd className="break-words">{line.label === "goal" ? line.text : serverWords(line.text)}</dd>
               </div>
             ))}
           </dl>
           {preview.notes.length > 0 ? (
             <ul className="space-y-1 border-t border-line px-4 py-2.5 text-xs text-wait">
-              {preview.notes.map((note, index) => <li key={index} className="flex gap-1.5 break-words"><Warn className="mt-px size-3.5 shrink-0" /><span className="min-w-0">{note}</span></li>)}
+              {preview.notes.map((note, index) => <li key={index} className="flex gap-1.5 break-words"><Warn className="mt-px size-3.5 shrink-0" /><span className="min-w-0">{serverWords(note)}</span></li>)}
             </ul>
           ) : null}
           {preview.trust ? <TrustBox demands={preview.trust} trusted={trusted} onTrust={onTrust} /> : null}

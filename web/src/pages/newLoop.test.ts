@@ -1,6 +1,6 @@
 import type { LoopSummary } from "../api/types";
 import { describe, expect, it } from "vitest";
-import { chosenAgent, emptyForm, requestOf, usualAgent, formOf, withLine } from "./newLoop";
+import { chosenAgent, emptyForm, recipeChoices, requestOf, usualAgent, formOf, withLine } from "./newLoop";
 
 describe("a new loop", () => {
   it("sends only what was said", () => {
@@ -14,7 +14,7 @@ describe("a new loop", () => {
   it("a reviewer is sent only where somebody reviews", () => {
     const form = { ...emptyForm(), goal: "g", reviewer: "codex", humanReview: true };
     expect(requestOf(form, "/r").settings).toEqual({});
-    expect(requestOf({ ...form, recipe: "audited" }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
+    expect(requestOf({ ...form, recipe: "audited", reviewed: true }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
   });
 });
 
@@ -37,10 +37,21 @@ describe("the agent of a new loop", () => {
 describe("a loop of before", () => {
   const loop = (more: object = {}) => ({ goal: "Fix it", recipe: "audited", agent: "codex", review: { reviewer: "claude" }, gates: [{ command: "cargo test" }, { command: "secret", hidden: true }], limits: { max_iterations: 8, budget_usd: 2, duration_ms: 3_600_000 }, branch: "b", iterations: 1, ...more }) as unknown as LoopSummary;
   it("fills the form, without hidden gates and without agents that are gone", () => {
-    expect(formOf(loop(), [{ name: "codex" }])).toEqual({ goal: "Fix it", recipe: "audited", agent: "codex", reviewer: "", gates: "cargo test", limitIterations: true, maxIterations: 8, budget: "2", duration: "60m", inPlace: false });
-    expect(formOf(loop({ recipe: "own", limits: {} }), [])).toMatchObject({ recipe: "promise", agent: "", budget: "", duration: "" });
+    expect(formOf(loop(), [{ name: "codex" }])).toEqual({ goal: "Fix it", recipe: "audited", reviewed: true, agent: "codex", reviewer: "", gates: "cargo test", limitIterations: true, maxIterations: 8, budget: "2", duration: "60m", inPlace: false });
+    expect(formOf(loop({ recipe: "own", limits: {} }), [])).toMatchObject({ recipe: "own", agent: "", budget: "", duration: "" });
   });
   it("a found line is added once, below the others", () => {
     expect(withLine("cargo test\n\n", "cargo clippy")).toBe("cargo test\ncargo clippy");
+  });
+});
+
+describe("recipes to choose from", () => {
+  const row = (name: string, more: object = {}) => ({ name, about: name, source: "built_in", extends: null, hidden: false, fault: null, ...more });
+  it("are those that can be used, the user's own too; one that extends a reviewed one is reviewed", () => {
+    const rows = [row("promise"), row("audited"), row("milestone"), row("strict", { source: "user", extends: "audited" }), row("stricter", { source: "project", extends: "strict" }), row("broken", { fault: { problem: "x", hint: "y" } }), row("promise", { hidden: true })];
+    expect(recipeChoices(rows).map(({ name, own, reviewed }) => [name, own, reviewed])).toEqual([["promise", false, false], ["audited", false, true], ["strict", true, true], ["stricter", true, true]]);
+  });
+  it("a fallback is sent as the list that the setting is", () => {
+    expect(requestOf({ ...emptyForm(), goal: "g", fallback: "codex" }, "/r").settings).toEqual({ fallbacks: ["codex"] });
   });
 });

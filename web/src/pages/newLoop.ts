@@ -1,6 +1,6 @@
 // From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
 
-import type { AgentReport, LoopSummary, StartLoop } from "../api/types";
+import type { AgentReport, LoopSummary, RecipeRow, StartLoop } from "../api/types";
 
 export interface LoopForm {
   project: string | null;
@@ -9,7 +9,11 @@ export interface LoopForm {
   agent: string;
   agentCommand: string;
   model: string;
-  recipe: "promise" | "refine" | "audited";
+  /** A built-in one, or one of the user or the project. */
+  recipe: string;
+  /** The recipe has a reviewer. */
+  reviewed: boolean;
+  fallback: string;
   reviewer: string;
   reviewerModel: string;
   gates: string;
@@ -24,7 +28,7 @@ export interface LoopForm {
 }
 
 export const emptyForm = (): LoopForm => ({
-  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewer: "", reviewerModel: "", gates: "",
+  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewed: false, fallback: "", reviewer: "", reviewerModel: "", gates: "",
   limitIterations: false, maxIterations: 5, budget: "", duration: "", promise: "", protect: "", inPlace: false, humanReview: false,
 });
 
@@ -39,8 +43,9 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
   if (!own) text("agent", form.agent);
   text("model", form.model);
   if (form.recipe !== "promise") settings["recipe"] = form.recipe;
-  if (form.recipe === "audited" && form.reviewer) text("reviewer", form.reviewerModel.trim() ? `${form.reviewer}:${form.reviewerModel.trim()}` : form.reviewer);
-  if (form.recipe === "audited" && form.humanReview) settings["human_review"] = true;
+  if (form.reviewed && form.reviewer) text("reviewer", form.reviewerModel.trim() ? `${form.reviewer}:${form.reviewerModel.trim()}` : form.reviewer);
+  if (form.reviewed && form.humanReview) settings["human_review"] = true;
+  if (form.fallback) settings["fallbacks"] = [form.fallback];
   if (linesOf(form.gates).length > 0) settings["gates"] = linesOf(form.gates);
   if (form.limitIterations) settings["max_iterations"] = form.maxIterations;
   if (form.budget.trim()) settings["budget_usd"] = Number(form.budget);
@@ -65,10 +70,11 @@ const minutesOf = (ms: number) => `${Math.round(ms / 60_000)}m`;
 /** What an earlier loop was started with, as far as it is known; an agent that is gone is not chosen. Hidden gates are not shown. */
 export function formOf(loop: LoopSummary, agents: readonly Pick<AgentReport, "name">[]): Partial<LoopForm> {
   const known = (name: string | undefined) => (name && agents.some((agent) => agent.name === name) ? name : "");
-  const recipe = (["promise", "refine", "audited"] as const).find((each) => each === loop.recipe) ?? "promise";
+  const recipe = loop.recipe === "milestone" ? "promise" : loop.recipe;
+  const reviewed = recipe === loop.recipe && Boolean(loop.review);
   const { max_iterations: most, budget_usd: budget, duration_ms: longest } = loop.limits;
   return {
-    goal: loop.goal, recipe, agent: known(loop.agent), reviewer: recipe === "audited" ? known(loop.review?.reviewer) : "",
+    goal: loop.goal, recipe, reviewed, agent: known(loop.agent), reviewer: reviewed ? known(loop.review?.reviewer) : "",
     gates: loop.gates.filter((gate) => !gate.hidden).map((gate) => gate.command).join("\n"),
     ...(most && most <= 100 ? { limitIterations: true, maxIterations: most } : {}),
     budget: budget ? String(budget) : "", duration: longest ? minutesOf(longest) : "", inPlace: loop.branch === null && loop.iterations > 0,
@@ -83,4 +89,21 @@ export function usualAgent(set: unknown, installed: readonly Pick<AgentReport, "
 /** What the form shows as chosen. Where nothing is usual, the first agent there is; without any, a command. */
 export function chosenAgent(form: Pick<LoopForm, "agent">, usual: string | undefined, installed: readonly Pick<AgentReport, "name">[]): string {
   return form.agent || (usual ? "" : (installed[0]?.name ?? "!command"));
+}
+
+/** A recipe, what it is for, and whether somebody reviews in it. One that extends another does as that one. */
+export interface RecipeChoice {
+  name: string;
+  about: string;
+  own: boolean;
+  reviewed: boolean;
+}
+
+export function recipeChoices(rows: readonly Pick<RecipeRow, "name" | "about" | "source" | "extends" | "hidden" | "fault">[]): RecipeChoice[] {
+  const usable = rows.filter((row) => !row.hidden && !row.fault && row.name !== "milestone");
+  const audits = (name: string | null | undefined, seen: readonly string[] = []): boolean => {
+    if (!name || seen.includes(name)) return false;
+    return name === "audited" || audits(usable.find((row) => row.name === name)?.extends, [...seen, name]);
+  };
+  return usable.map((row) => ({ name: row.name, about: row.about, own: row.source !== "built_in", reviewed: audits(row.name) }));
 }

@@ -8,7 +8,7 @@ import { remember, remembered } from "../lib/storage";
 export function useProject() {
   const projects = useQuery({ queryKey: ["projects"], queryFn: ({ signal }) => getExact<ProjectView[]>("/api/projects", signal) });
   const server = useQuery({ queryKey: ["server"], queryFn: ({ signal }) => getExact<ServerView>("/api/server", signal) });
-  const [chosen, choose] = useState<string | null>(() => remembered("project"));
+  const [chosen, choose] = useState<string | null>(() => new URLSearchParams(window.location.search).get("project") ?? remembered("project"));
   const paths = projects.data?.map((project) => project.path) ?? [];
   const known = chosen !== null && (paths.includes(chosen) || chosen === "");
   const project = known ? chosen : (server.data?.project ?? paths[0] ?? "");
@@ -20,6 +20,10 @@ export function useProject() {
     server: server.data,
     choose: (path: string) => {
       remember("project", path);
+      // A link to this page leads to the same project.
+      const here = new URL(window.location.href);
+      here.searchParams.set("project", path);
+      window.history.replaceState(window.history.state, "", here);
       choose(path);
     },
   };

@@ -30,6 +30,26 @@ const PARTS: Components = {
   td: ({ children }) => <td className="border border-line px-2 py-0.5">{children}</td>,
 };
 
+interface Node {
+  type: string;
+  value?: string;
+  children?: Node[];
+}
+
+/** Agents write line by line: a new line in a paragraph is one here too, as on code hosts. */
+function remarkLines() {
+  return (tree: Node) => broken(tree);
+}
+
+function broken(node: Node) {
+  if (!node.children) return;
+  node.children = node.children.flatMap((child) => {
+    if (child.type !== "text" || !child.value?.includes("\n")) return [child];
+    return child.value.split("\n").flatMap((value, index): Node[] => [...(index > 0 ? [{ type: "break" }] : []), ...(value ? [{ type: "text", value }] : [])]);
+  });
+  node.children.forEach(broken);
+}
+
 export default function Markdown({ text }: { text: string }) {
-  return <div data-markdown className="space-y-2 break-words"><ReactMarkdown remarkPlugins={[remarkGfm]} components={PARTS} skipHtml={false}>{text}</ReactMarkdown></div>;
+  return <div data-markdown className="space-y-2 break-words"><ReactMarkdown remarkPlugins={[remarkGfm, remarkLines]} components={PARTS} skipHtml={false}>{text}</ReactMarkdown></div>;
 }

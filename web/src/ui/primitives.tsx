@@ -5,7 +5,7 @@ import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as R
 import { Children, cloneElement, forwardRef, isValidElement, useId, type ComponentProps, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, Unreachable } from "../api/client";
-import { problemWords } from "../api/problem";
+import { hintWords, problemWords } from "../api/problem";
 import { Check, Cross } from "./icons";
 
 type Tone = "plain" | "accent" | "danger" | "quiet";
@@ -140,7 +140,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: (() => v
   const refusal = error instanceof Refusal ? error.problem : undefined;
   const [said, ...detail] = refusal ? problemWords(refusal, t) : [];
   const message = said ?? (error instanceof Unreachable ? t("state.unreachable") : String((error as Error | undefined)?.message ?? error));
-  const hint = refusal?.hint ?? (error instanceof Unreachable ? t("state.unreachable_hint") : undefined);
+  const hint = (refusal && hintWords(refusal)) ?? (error instanceof Unreachable ? t("state.unreachable_hint") : undefined);
   return (
     <div role="alert" className="m-3 rounded-md border border-bad bg-bad-soft px-3 py-2 text-sm text-bad">
       <p className="font-medium break-words">{message}</p>

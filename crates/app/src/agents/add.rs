@@ -104,7 +104,7 @@ fn own(name: &str, command: &[String]) -> Result<String, Problem> {
         let message = format!("'{}' cannot be the name of an agent", name.escape_debug());
         return Err(Problem::new(Kind::Invalid, message)
             .field("name")
-            .hint("use a-z, 0-9, - and _, at most 64 characters"));
+            .hint("use a-z, 0-9, -, and _, at most 64 characters"));
     }
     // A list of texts is the same in JSON and in TOML.
     let words = serde_json::to_string(command).unwrap_or_default();

@@ -38,7 +38,10 @@ pub(super) async fn version_of(
     if let Some(version) = known().get(&now) {
         return Some(version.clone());
     }
-    let confined = windlass_supervise::probe_sandbox(&context.search_path()).is_ok();
+    // It starts processes and waits for them, which must not keep a server from answering others.
+    let path = context.search_path();
+    let probe = tokio::task::spawn_blocking(move || windlass_supervise::probe_sandbox(&path).is_ok());
+    let confined = probe.await.unwrap_or_default();
     if !confined && !unconfined {
         return None;
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::LoopId;
-use windlass_core::machine::LoopState;
+use windlass_core::machine::{Input, LoopState, Smaller};
 use windlass_core::spec::{CommitPolicy, WorkspaceKind};
 use windlass_engine::driver::{Candidates, RedGate};
 use windlass_engine::engine::Engine;
@@ -109,8 +109,14 @@ impl Request for MinimiseLoop {
         let id = LoopId(here.found(&self.id).await?.entry.id);
         // A client that leaves must not leave the loop held.
         let work = tokio::spawn(async move {
-            let held = engine.take(&id).await?;
-            let done = minimised(&engine, &held.state, &self).await;
+            let mut held = engine.take(&id).await?;
+            let mut done = minimised(&engine, &held.state, &self).await;
+            if let Ok(MinimiseReport { taken: Some(commit), head, kept, hunks, .. }) = &done {
+                let smaller = Smaller { commit: commit.clone(), head: head.clone(), kept: *kept, hunks: *hunks };
+                if let Err(error) = engine.apply(&mut held, &Input::Minimised { smaller }).await {
+                    done = Err(error.into());
+                }
+            }
             engine.release(held).await?;
             done
         });

@@ -49,9 +49,28 @@ impl Found {
         found
     }
 
+    /// What a loop that starts in a directory of the project can be checked with: what is found there, else at the root.
+    /// It needs no set-up if the packages are installed in this checkout, because Windlass copies them.
+    pub fn for_a_loop(dir: &Path, root: &Path) -> Self {
+        const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
+        let own = Found::at(dir);
+        let mut found = if own.gates.is_empty() && dir != root { Found::at(root) } else { own };
+        if INSTALLED.iter().any(|name| dir.join(name).is_dir() || root.join(name).is_dir()) {
+            found.setup.clear();
+        }
+        found
+    }
+
     /// The first gate, for a one-line suggestion.
     pub fn gate(&self) -> Option<&str> {
         self.gates.first().map(|gate| gate.line.as_str())
+    }
+
+    /// The flags that verify a loop, for a one-line suggestion.
+    pub fn flags(&self) -> Option<String> {
+        let gate = format!("--gate \"{}\"", self.gate()?);
+        let setup = self.setup.iter().map(|line| format!(" --setup \"{}\"", line.line));
+        Some(gate + &setup.collect::<String>())
     }
 }
 
@@ -132,8 +151,14 @@ fn python(files: &Files<'_>, found: &mut Found) {
         Some("poetry.lock") => ("poetry run ", Some("poetry install")),
         Some("pdm.lock") => ("pdm run ", Some("pdm install")),
         Some(_) => ("pipenv run ", Some("pipenv sync --dev")),
-        None => ("", None),
+        // Windlass copies the environment, and the gate starts in its directory.
+        None => match files.first(&[".venv/bin/python", "venv/bin/python"]) {
+            Some(".venv/bin/python") => (".venv/bin/python -m ", None),
+            Some(_) => ("venv/bin/python -m ", None),
+            None => ("", None),
+        },
     };
+    let own = runner.ends_with("-m ");
     if let Some((install, lock)) = install.zip(lock) {
         found.setup.push(line(install, lock));
     }
@@ -143,6 +168,9 @@ fn python(files: &Files<'_>, found: &mut Found) {
     match says_pytest.or_else(|| files.first(&["pytest.ini", "conftest.py"])) {
         Some(file) if runner.is_empty() => found.gates.push(line("python3 -m pytest", file)),
         Some(file) => found.gates.push(line(format!("{runner}pytest"), file)),
+        None if own && (files.has("tests") || files.has("test")) => {
+            found.gates.push(line(format!("{runner}unittest discover"), file));
+        }
         None if files.has("tests") || files.has("test") => {
             found.gates.push(line(format!("{runner}python3 -m unittest discover"), file));
         }
@@ -276,5 +304,37 @@ mod tests {
         ]);
         assert_eq!((lines(&found.setup), lines(&found.more_gates)), (vec!["npm ci"], vec!["npm run lint"]));
         assert_eq!((lines(&found.protect), lines(&found.tests)), (vec![".github/**"], vec!["tests/**"]));
+    }
+
+    #[test]
+    fn suggests_set_up_only_if_the_packages_are_not_installed() {
+        let package = ("package.json", r#"{"scripts":{"test":"vitest"},"dependencies":{"a":"1"}}"#);
+        let flags = |files: &[(&str, &str)]| {
+            let (dir, _) = project(files);
+            Found::for_a_loop(dir.path(), dir.path()).flags().unwrap()
+        };
+        assert_eq!(flags(&[package, ("package-lock.json", "{}")]), "--gate \"npm test\" --setup \"npm ci\"");
+        let installed = [package, ("package-lock.json", "{}"), ("node_modules/a/index.js", "")];
+        assert_eq!(flags(&installed), "--gate \"npm test\"");
+    }
+
+    #[test]
+    fn suggests_the_gate_of_the_directory_that_a_loop_starts_in() {
+        let (root, _) = project(&[("Cargo.toml", ""), ("api/go.mod", ""), ("docs/a.md", "")]);
+        let gates = |dir: &str| Found::for_a_loop(&root.path().join(dir), root.path()).flags().unwrap();
+        assert_eq!(gates("api"), "--gate \"go test ./...\"");
+        assert_eq!(gates("docs"), "--gate \"cargo test\"");
+    }
+
+    #[test]
+    fn tests_run_in_the_checkouts_own_python_environment() {
+        let toml = ("pyproject.toml", "[tool.pytest.ini_options]\n[tool.mypy]\n");
+        let (_dir, found) = project(&[toml]);
+        assert_eq!(lines(&found.gates), ["python3 -m pytest"]);
+        let (_dir, found) = project(&[toml, (".venv/bin/python", "")]);
+        assert_eq!(lines(&found.gates), [".venv/bin/python -m pytest"]);
+        assert_eq!(lines(&found.more_gates), [".venv/bin/python -m mypy ."]);
+        let (_dir, found) = project(&[("setup.py", ""), ("tests/a.py", ""), ("venv/bin/python", "")]);
+        assert_eq!(lines(&found.gates), ["venv/bin/python -m unittest discover"]);
     }
 }

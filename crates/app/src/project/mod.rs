@@ -10,7 +10,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_engine::config::{self, Options, Origin};
+use windlass_engine::config::{self, Options, Origin, Settings};
 use windlass_engine::trust::Seen;
 
 pub use found::{Found, FoundLine};
@@ -48,6 +48,8 @@ pub struct InitReport {
     pub agent: Option<String>,
     /// Whether the settings name gates already, in whichever file.
     pub has_gates: bool,
+    /// What a loop that starts in this directory can be checked with, and the set-up that it needs.
+    pub for_a_loop: Found,
     /// What the file says or would say.
     pub text: String,
     /// The commit that loops start from does not have the file: commit it to share it.
@@ -66,7 +68,13 @@ impl Request for InitProject {
         let agent = agents::first_installed(&context);
         // Settings that cannot be read name no gates; whoever needs them says what is wrong.
         let settings = context.settings(Some(&root), Options::default()).ok();
-        let has_gates = settings.is_some_and(|settings| settings.gates.origin != Origin::Default);
+        let has_gates = settings.as_ref().is_some_and(|settings| settings.gates.origin != Origin::Default);
+        let decided =
+            |settings: Settings| settings.setup.origin != Origin::Default || settings.in_place.value == Some(true);
+        let mut for_a_loop = Found::for_a_loop(&context.cwd, &root);
+        if settings.is_some_and(decided) {
+            for_a_loop.setup.clear();
+        }
         let mut report = InitReport {
             file: path.to_string_lossy().into_owned(),
             exists,
@@ -75,6 +83,7 @@ impl Request for InitProject {
             found,
             agent,
             has_gates,
+            for_a_loop,
             next: Vec::new(),
         };
         if !self.write {

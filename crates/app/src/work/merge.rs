@@ -66,7 +66,9 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
 /// A word on what is on disk and in no commit.
 async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
     let workspace = engine.workspace(state).ok().filter(|workspace| workspace.dir.is_dir())?;
-    let changed = engine.workspaces.changed_since(&workspace, state.head_commit()?, &state.spec.workspace.copy).await;
+    let smaller = state.smaller.as_ref().map(|smaller| smaller.commit.as_str());
+    let head = smaller.or_else(|| state.head_commit())?;
+    let changed = engine.workspaces.changed_since(&workspace, head, &state.spec.workspace.copy).await;
     let count = changed.ok()?.len();
     let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
     (count > 0).then(|| format!("{files} in {} not committed and not merged", workspace.dir.display()))

@@ -36,8 +36,8 @@ Examples:
   windlass list --status open,verified --since 7d
   windlass list --all --agent claude --page 2
 
-In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged,
-in place or rolled back.")]
+In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged, in place, or \
+rolled back.")]
 pub struct ListArgs {
     /// List the loops of every project, grouped by project
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct ListArgs {
     /// Show only loops of this agent
     #[arg(long, value_name = "AGENT", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     pub agent: Option<String>,
-    /// Show only loops started since a duration such as 7d, or a date such as 2026-11-01 (UTC)
+    /// Show only loops started within a duration such as 7d, or since a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
     /// Loops per page
@@ -71,7 +71,8 @@ Examples:
   windlass status fix-login --json
   windlass status fix-login --exit-code; echo $?
 
-With --exit-code, exits with the code that 'run' would exit with, 10 if the loop is running, 11 if it was interrupted.")]
+With --exit-code, exits with the code that 'run' would exit with, with 10 if the loop is running, or with 11 if it was \
+interrupted.")]
 pub struct StatusArgs {
     #[command(flatten)]
     pub name: LoopName,
@@ -115,6 +116,9 @@ pub struct LogsArgs {
 pub struct LoopArgs {
     #[command(flatten)]
     pub name: LoopName,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Pause a loop after its current turn
@@ -130,6 +134,9 @@ pub struct PauseArgs {
     /// Interrupt the current turn instead of waiting for it to end
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Resume a loop that was interrupted, paused, or hit a limit
@@ -177,8 +184,8 @@ pub struct RestartArgs {
 
 /// Continue a completed loop on the same branch, after merging the target into it
 ///
-/// The agent gets the goal, or a new one, and any merge conflicts. This new stretch of the loop may use as many
-/// iterations and as much time as the loop used before. Gates and reviewers check the result again.
+/// The agent gets the goal, or a new one, and any merge conflicts. The limits on iterations and time start
+/// over. Gates and reviewers check the result again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -347,6 +354,9 @@ pub struct SteerArgs {
     /// Interrupt the current turn instead of waiting for it to end, and continue its session with the message
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl SteerArgs {
@@ -357,4 +367,53 @@ impl SteerArgs {
             None => (None, &self.first),
         }
     }
+}
+
+/// Answer a question of the agent
+#[derive(Debug, Clone, Args)]
+#[command(override_usage = "windlass answer [OPTIONS] [NAME] <ANSWER>")]
+#[command(after_help = "\
+Examples:
+  windlass answer \"use SQLite\"                the latest loop
+  windlass answer fix-login \"yes, drop the old table\"
+  windlass answer fix-login --question q2 \"no\"")]
+pub struct AnswerArgs {
+    /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
+    first: String,
+    /// Answer for the agent's next turn, in quotes
+    #[arg(value_name = "ANSWER", value_parser = not_blank)]
+    second: Option<String>,
+    /// Question to answer, such as q2 [default: the only open one]
+    #[arg(long, value_name = "ID", value_parser = not_blank)]
+    pub question: Option<String>,
+    /// Print the loop as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AnswerArgs {
+    /// Loop and answer. One value alone is an answer for the latest loop.
+    pub fn name_and_answer(&self) -> (Option<&str>, &str) {
+        match &self.second {
+            Some(answer) => (Some(&self.first), answer),
+            None => (None, &self.first),
+        }
+    }
+}
+
+/// Watch and control all loops on the terminal
+///
+/// Shows what runs and what needs you, in every project. Keys: Enter opens a loop's feed, m sends a message, w answers a
+/// question, p pauses, r resumes, s stops, a approves, x rejects, / filters, ? shows help, q quits. Loops keep running.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass top
+  windlass top --ended
+  windlass --server https://build.example:4747 top")]
+pub struct TopArgs {
+    /// Show loops that have ended too
+    #[arg(long)]
+    pub ended: bool,
 }

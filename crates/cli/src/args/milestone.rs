@@ -15,7 +15,8 @@ use crate::run::Watching;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  windlass milestone add search --title Search --goal \"Find notes\" --feature \"a box\" --criterion \"it works\"
+  windlass milestone add search --title Search --goal \"Find notes\" \\
+      --feature \"a search box\" --criterion \"cargo test passes\"
   windlass milestone start search --agent claude --reviewer codex --gate \"cargo test\"
   windlass milestone list
 
@@ -44,6 +45,7 @@ Examples:
   windlass milestone show search
   windlass milestone show search --json")]
     Show {
+        /// Milestone to show
         #[arg(add = ArgValueCandidates::new(complete::milestones))]
         id: String,
         /// Print JSON
@@ -57,10 +59,14 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  windlass milestone add search --title Search --goal \"Find notes\" --feature \"a box\" --criterion \"it works\"
-  windlass milestone add s --title S --goal G --feature \"F1: a box (acceptance: it has the focus)\" --criterion C")]
+  windlass milestone add search --title Search --goal \"Find notes\" \\
+      --feature \"a search box\" --criterion \"cargo test passes\"
+  windlass milestone add search --title Search --goal \"Find notes\" \\
+      --feature \"F1: a search box (acceptance: it has the focus)\" --criterion \"cargo test passes\"")]
 pub struct AddArgs {
+    /// Name of the milestone's file: a-z 0-9 - _
     pub id: String,
+    /// Title of the milestone
     #[arg(long, value_parser = not_blank)]
     pub title: String,
     /// What the milestone should achieve
@@ -72,6 +78,7 @@ pub struct AddArgs {
     /// Acceptance criterion for the whole milestone. Repeatable
     #[arg(long = "criterion", value_name = "TEXT", required = true, value_parser = not_blank)]
     pub criteria: Vec<String>,
+    /// What both agents must respect, such as "no new dependencies"
     #[arg(long, value_name = "TEXT")]
     pub constraints: Option<String>,
     /// Require your approval before the milestone completes
@@ -80,6 +87,9 @@ pub struct AddArgs {
     /// Position in the queue; lower numbers run first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub order: Option<i64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Start a milestone; developer and acceptor take turns until the acceptor accepts it
@@ -91,20 +101,22 @@ Examples:
 
 Exits with 6 if your review is needed. Answer with 'windlass approve' or 'windlass reject --reason'.")]
 pub struct StartArgs {
+    /// Milestone to start
     #[arg(add = ArgValueCandidates::new(complete::milestones))]
     pub id: String,
-    /// Agent for the developer
+    /// Agent for the developer, by profile name [default: the first installed one]
     #[arg(long, value_name = "A", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     agent: Option<String>,
-    /// The same as a command
+    /// Run any program as the developer. The prompt replaces {prompt} or {prompt_file}, or else goes to standard input
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "agent")]
     pub agent_command: Option<String>,
+    /// Model of the developer [default: the agent's default]
     #[arg(long, value_name = "M", value_parser = not_blank)]
     model: Option<String>,
-    /// Agent for the acceptor
+    /// Agent for the acceptor [default: the same agent, in a separate session]
     #[arg(long, value_name = "A[:M]", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     reviewer: Option<String>,
-    /// The same as a command
+    /// Run any program as the acceptor, like --agent-command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer")]
     pub reviewer_command: Option<String>,
     /// Command that checks the work; exit code 0 passes. Repeatable
@@ -116,7 +128,7 @@ pub struct StartArgs {
     /// Recipe to use; it must have an acceptor [default: milestone; see 'windlass recipe list']
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     recipe: Option<String>,
-    /// Limit the number of developer turns [default: by recipe]
+    /// Limit the number of developer turns [default: set by the recipe]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
     /// Limit the loop's duration, such as 90m, even in the middle of a turn
@@ -150,10 +162,10 @@ pub struct StartArgs {
     /// Command that installs the project's dependencies, run once on the base commit. Repeatable
     #[arg(long, value_name = "CMD", value_parser = command)]
     setup: Vec<String>,
-    /// File or directory of this checkout that is not in git and that the work needs, such as .env. Repeatable
+    /// Copy an untracked file or directory, such as .env, from this checkout to the workspace. Repeatable
     #[arg(long, value_name = "PATH", value_parser = file)]
     copy: Vec<String>,
-    /// Agent to fall back to if the agent or model fails permanently: an agent, or agent:model. Repeatable
+    /// Agent to fall back to if the agent or model fails permanently, as agent or agent:model. Repeatable
     #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank)]
     fallbacks: Vec<String>,
     /// Timeout for each turn [default: 60m]

@@ -25,8 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs,
-    SteerArgs,
+    AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
+    StatusArgs, SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -60,10 +60,10 @@ Examples:
 See 'windlass COMMAND --help' for more about a command.")]
 pub struct Cli {
     /// Run as if started in DIR
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = "Global options")]
     pub dir: Option<PathBuf>,
     /// Connect to a remote Windlass server (address or login link)
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, help_heading = "Global options")]
     pub server: Option<String>,
     #[command(subcommand)]
     pub command: Command,
@@ -75,12 +75,14 @@ pub enum Command {
     Demo(DemoArgs),
     Init(InitArgs),
     List(ListArgs),
+    Top(TopArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
     /// Stop a loop immediately and wait until its processes have exited
     #[command(after_help = "\
 Examples:
   windlass stop fix-login
+  windlass stop fix-login --json
   windlass restart fix-login     start it again later, with a new agent session")]
     Stop(LoopArgs),
     Pause(PauseArgs),
@@ -90,6 +92,7 @@ Examples:
     Fork(Box<ForkArgs>),
     Compare(CompareArgs),
     Steer(SteerArgs),
+    Answer(AnswerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),

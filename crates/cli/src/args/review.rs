@@ -11,7 +11,7 @@ use crate::run::Watching;
 #[command(after_help = "\
 Examples:
   windlass approve search-page              accept the work and complete the loop
-  windlass approve search-page --detach     after too many rejections: overrule the reviewer and resume
+  windlass approve search-page --detach     overrule the reviewer and resume
   windlass approve search-page --reason \"the index can wait\"
 
 Approving completes the loop. It does not merge; use 'windlass merge' for that.")]

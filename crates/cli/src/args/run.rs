@@ -10,7 +10,7 @@ use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Ver
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
     BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
-    Sandbox, Size, Tokens, Usd, Weight, Wishes,
+    Sandbox, Size, Tokens, Usd, Wait, Weight, Wishes,
 };
 
 use super::goal::GoalSource;
@@ -31,7 +31,7 @@ Examples:
   windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
 
-Exit codes: 0 completed, 1 Windlass failed, 2 usage error, 3 limit reached, 4 stopped by a user, 5 stalled,
+Exit codes: 0 completed, 1 Windlass failed, 2 usage error, 3 limit reached, 4 stopped by a user, 5 stalled, \
 6 paused or needs review, 7 agent failed.")]
 pub struct RunArgs {
     /// What the agent should do, in quotes; - reads it from standard input
@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// Read the goal from a file
     #[arg(long, value_name = "FILE", conflicts_with = "goal")]
     prompt_file: Option<PathBuf>,
-    /// Take the goal from an issue, by number or address, with gh, glab or tea
+    /// Take the goal from an issue, by number or address, with gh, glab, or tea
     #[arg(long, value_name = "N|URL", value_parser = not_blank, conflicts_with_all = ["goal", "prompt_file"])]
     pub issue: Option<String>,
     /// Name of the loop: a-z 0-9 - _, unique in the project [default: derived from the goal]
@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Trust commands defined in this repository, like 'windlass trust --yes'. For CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes', for CI
     #[arg(long)]
     pub trust: bool,
 
@@ -252,6 +252,10 @@ pub struct RunArgs {
     /// [default: wait]
     #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
     on_rate_limit: Option<OnRateLimit>,
+    /// How long a question of the agent waits for your answer (windlass answer) before its default is taken [default: 0,
+    /// never wait]
+    #[arg(long, value_name = "D", value_parser = setting::<Wait>, help_heading = "Limits")]
+    question_wait: Option<Wait>,
     /// Timeout for each gate [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     gate_timeout: Option<Millis>,
@@ -334,6 +338,7 @@ impl RunArgs {
             max_tokens: self.max_tokens,
             on_limit: self.on_limit,
             on_rate_limit: self.on_rate_limit,
+            question_wait: self.question_wait,
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             hidden_gates: (!self.hidden_gates.is_empty())

@@ -15,14 +15,14 @@ Examples:
   windlass serve --once     no dashboard; exit when nothing is left to do
   windlass serve link       print another login link while the server runs
 
-Listens on localhost only, on port 4747 or the next free port, and prints a login link that works once within 10
-minutes. Shows the loops of every project, including those started from a terminal.
+Listens on localhost only, on port 4747 or the next free port, and prints a login link that works once, for 10 minutes. \
+Shows the loops of every project, including those started from a terminal.
 
-Resumes waiting loops when their wait is over. In projects with auto_start = true in .windlass/config.toml, starts
-pending milestones one at a time, in order or oldest first, on the schedule in wake. Loops that need your review keep
+Resumes waiting loops when their wait is over. In projects with auto_start = true in .windlass/config.toml, starts \
+pending milestones one at a time, in order or oldest first, on the schedule in wake. Loops that need your review keep \
 waiting.
 
-After Ctrl-C or a crash, every loop can be resumed. The next 'windlass serve' resumes waiting loops and interrupted
+After Ctrl-C or a crash, every loop can be resumed. The next 'windlass serve' resumes waiting loops and interrupted \
 milestones. Resume other interrupted loops with 'windlass resume', or set recover = true to resume them automatically.")]
 pub struct ServeArgs {
     /// Exit when no loop is running; do not listen
@@ -91,7 +91,7 @@ Examples:
 
 Sessions expire after 30 days without use. Revoking takes effect immediately.")]
 pub struct SessionsArgs {
-    /// Log out session ID
+    /// Log out the session ID
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     pub revoke: Option<Option<String>>,
     /// With --revoke, log out all sessions

@@ -23,14 +23,13 @@ pub struct DemoArgs {
 
 /// Look at the project and write .windlass/config.toml
 ///
-/// Finds gates, set-up commands, CI files and an installed agent, and shows the file. In a terminal it asks before it
-/// writes.
+/// Finds gates, set-up commands, CI files, and an installed agent, and shows the file. In a terminal, asks before writing.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass init
   windlass init --yes
-  windlass init --json           what was found; writes nothing")]
+  windlass init --json           show what was found; write nothing")]
 pub struct InitArgs {
     /// Write the file without asking
     #[arg(short, long)]
@@ -79,9 +78,9 @@ impl AgentsArgs {
     after_help = "\
 Examples:
   windlass agents
-  windlass agents --call         make one small call each to check the login
+  windlass agents --call         also check that each agent is logged in
   windlass agents --json
-  windlass agents add crush      show a profile for it, and write it to your settings"
+  windlass agents add crush      add a profile for Crush to your settings"
 )]
 pub struct AgentsCommandArgs {
     #[command(subcommand)]
@@ -97,7 +96,8 @@ pub enum AgentsCommand {
 
 /// Add the profile of an agent to your settings
 ///
-/// Windlass has templates for untested agents. Any other program requires --command. In a terminal, asks before writing.
+/// Windlass has templates for agents that it was not tested with. Any other program requires --command. In a terminal, asks
+/// before writing.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -108,7 +108,7 @@ pub struct AddAgentArgs {
     /// Name of the agent
     #[arg(value_parser = not_blank)]
     pub name: String,
-    /// Program and arguments; {prompt} or {prompt_file} is replaced by the prompt, which otherwise goes to standard input
+    /// Program and arguments. The prompt replaces {prompt} or {prompt_file}, or else goes to standard input
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub command: Option<String>,
     /// Write the profile without asking
@@ -134,8 +134,8 @@ pub struct DoctorArgs {
         default_missing_value = "auto"
     )]
     pub sandbox: Option<Sandbox>,
-    /// Give AGENT a small task that cannot be done instead, in a throw-away repository, and report whether it claims to be done,
-    /// edits what is protected, or says that the task is impossible; exit 1 unless it does. Its provider may charge for it
+    /// Instead, give AGENT a small impossible task in a throwaway repository, and report whether it says so, claims to be
+    /// done, or edits protected files. Exits with 1 unless it says so. Providers may charge for it
     #[arg(long, value_name = "AGENT", value_parser = not_blank, conflicts_with_all = ["sandbox", "call"])]
     pub honesty: Option<String>,
     /// Network access in the sandbox under test
@@ -193,7 +193,7 @@ Examples:
     Schema(SchemaArgs),
 }
 
-/// Print one setting: its value alone, a list with one item a line. Exits with 1 if it has no value
+/// Print the value of one setting; a list has one item per line. Exits with 1 if it has no value
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -202,12 +202,12 @@ Examples:
 pub struct GetArgs {
     /// Setting, such as max_iterations or agents.claude.model
     pub key: String,
-    /// Print JSON, with where the value comes from
+    /// Print JSON, with the value's source
     #[arg(long)]
     pub json: bool,
 }
 
-/// Change one setting in your settings, or in the project's. Comments stay
+/// Change one of your settings, or of the project's. Keeps comments
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -217,7 +217,7 @@ Examples:
 pub struct SetArgs {
     /// Setting, such as max_iterations or agents.claude.model
     pub key: String,
-    /// Value; several for a list
+    /// Value, or several values for a list
     #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
     pub values: Vec<String>,
     /// Change .windlass/config.toml of this project instead
@@ -228,7 +228,7 @@ pub struct SetArgs {
     pub json: bool,
 }
 
-/// Remove one setting from your settings, or from the project's. Comments stay
+/// Remove one of your settings, or of the project's. Keeps comments
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -245,7 +245,7 @@ pub struct UnsetArgs {
     pub json: bool,
 }
 
-/// Open your settings, or the project's, in $VISUAL or $EDITOR, and check them afterwards
+/// Edit your settings, or the project's, in $VISUAL or $EDITOR, and check them afterwards
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -334,7 +334,7 @@ pub struct RecipeCheckArgs {
     pub json: bool,
 }
 
-/// Generate shell completions, which also know loops, agents, recipes and milestones
+/// Generate shell completions, which also know loops, agents, recipes, and milestones
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -346,13 +346,13 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Write the man pages, one for each command
+/// Write the man pages, one per command
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass man ~/.local/share/man/man1")]
 pub struct ManArgs {
-    /// Directory to write to; made if it is not there
+    /// Directory to write to; created if it does not exist
     #[arg(value_name = "DIR")]
     pub to: PathBuf,
 }

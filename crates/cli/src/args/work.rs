@@ -119,11 +119,12 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
-/// Remove ended loops: workspaces, merged branches and records
+/// Remove ended loops: workspaces, merged branches, and records
 ///
-/// Without a name: the loops of this project that were merged, or ended without commits, longer ago than the setting
-/// retention_days says. With a name: that ended loop, merged or not. A branch that is not merged always stays, and Windlass
-/// saves uncommitted files under a ref first. Always removes processes, sockets, and temporary files that loops left behind.
+/// Without a name, cleans up the loops of this project that were merged, or ended without commits, more than
+/// retention_days ago (a setting). With a name, cleans up that ended loop, merged or not. Keeps every branch that is not
+/// merged, and saves uncommitted files under a ref first. Always removes processes, sockets, and temporary files that loops
+/// left behind.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -138,10 +139,10 @@ pub struct CleanArgs {
     /// Show what would be removed, but remove nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Loops that ended longer ago than this, merged or not, such as 30d
+    /// Clean up loops that ended longer ago than this, such as 30d, merged or not
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, conflicts_with = "name")]
     pub older_than: Option<Millis>,
-    /// Keep the record: status, logs and proof still work, and the loop can be resumed from its branch
+    /// Keep the records: status, logs, and proof still work, and the loop can be resumed from its branch
     #[arg(long)]
     pub keep_records: bool,
     /// Keep merged branches
@@ -177,10 +178,10 @@ pub struct ProofArgs {
     /// Write to FILE [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Sign with your ssh key, like git; writes FILE.sig next to the proof
+    /// Sign with your SSH key, like git; writes FILE.sig next to the proof
     #[arg(long, requires = "output")]
     pub sign: bool,
-    /// Ssh key to sign with: a private key, or a public key in ssh-agent [default: git's user.signingkey]
+    /// SSH key to sign with: a private key, or a public key in ssh-agent [default: git's user.signingkey]
     #[arg(long, value_name = "FILE", requires = "sign", value_parser = not_blank)]
     pub key: Option<String>,
 }
@@ -225,9 +226,9 @@ pub struct VerifyArgs {
 
 /// Remove the parts of a loop's work that its gates do not need
 ///
-/// Runs the loop's gates, including hidden ones, on smaller and smaller parts of the work. Puts the result as one commit on
-/// a branch named like the loop's with -minimised appended; the loop's own branch does not move unless you use --take.
-/// Never drops protected files. If a call is interrupted or reaches its limit, the next one resumes.
+/// Runs the loop's gates, including hidden ones, on smaller and smaller parts of the work. Commits the result to a new
+/// branch, named like the loop's with -minimised appended; the loop's own branch does not move unless you use --take.
+/// Never drops protected files. If the command is interrupted or reaches its limit, run it again to continue.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -237,10 +238,10 @@ Examples:
 pub struct MinimiseArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// Stop after this time; the next call resumes
+    /// Stop after this time; run the command again to continue
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, default_value = "1h")]
     pub duration: Millis,
-    /// Run the gates on at most N candidates; the next call resumes
+    /// Run the gates on at most N candidates; run the command again to continue
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
     /// Also commit the smaller tree on the loop's own branch, on top of its last commit
@@ -251,9 +252,10 @@ pub struct MinimiseArgs {
     pub json: bool,
 }
 
-/// Report on one loop, or on cost, tokens and verified share over time
+/// Report on one loop, or on cost, tokens, and verified share over time
 ///
-/// With a name: what the loop did, for a pull request. Without: the loops of this project by day, agent and model.
+/// With a name, reports what that loop did, for a pull request. Without one, sums up the loops of this project by day,
+/// agent, and model.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -265,10 +267,10 @@ pub struct ReportsArgs {
     /// Loop name, or the start of one if only one loop matches [default: all loops of this project over time]
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
     pub name: Option<String>,
-    /// Only loops started since then: a duration such as 30d, or a date such as 2026-11-01 (UTC)
+    /// Include only loops started within a duration such as 30d, or since a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since, conflicts_with = "name")]
     pub since: Option<Timestamp>,
-    /// Report on loops of every project
+    /// Include the loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
     /// Report what loops come to instead, by agent, model and recipe: verified share, refused claims, iterations and cost
@@ -281,7 +283,7 @@ pub struct ReportsArgs {
     /// Write to FILE [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print JSON, as --format json
+    /// Print JSON, like --format json
     #[arg(long)]
     json: bool,
 }
@@ -299,9 +301,9 @@ pub enum ReportFormat {
     Json,
 }
 
-/// Push a loop's branch and open a pull or merge request, with the proof as its text
+/// Push a loop's branch and open a pull or merge request, with the proof as its description
 ///
-/// Uses gh, glab or tea, with your login. If none fits, it prints the exact commands instead.
+/// Uses gh, glab, or tea with your login. If none of them fits, prints the exact commands instead.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -314,13 +316,13 @@ pub struct PrArgs {
     /// Branch to merge into [default: the branch that the loop started from]
     #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
     pub base: Option<String>,
-    /// Title [default: the first line of the goal]
+    /// Title of the request [default: the first line of the goal]
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     pub title: Option<String>,
     /// Open as a draft
     #[arg(long)]
     pub draft: bool,
-    /// Tool to use [default: found from the address of the remote]
+    /// Tool to use [default: the one that fits the remote's address]
     #[arg(long, value_name = "TOOL", value_enum)]
     pub with: Option<ForgeTool>,
     /// Push nothing and print the commands

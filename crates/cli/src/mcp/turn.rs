@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::findings::{NewFinding, Scope, Severity};
 use windlass_core::ids::{LoopId, Role};
-use windlass_core::machine::{Act, LoopState, Opinion, Refusal};
+use windlass_core::machine::{Act, AnsweredBy, LoopState, Opinion, Refusal};
 use windlass_core::review::{Report, SectionSummary};
 use windlass_engine::command::Answer;
 use windlass_engine::engine::{Engine, EngineError};
@@ -32,7 +32,10 @@ pub struct ToolsOfTurns;
 #[async_trait]
 impl ToolServer for ToolsOfTurns {
     async fn serve(&self, engine: Arc<Engine>, loop_id: LoopId, whose: Whose, connection: Connection) {
-        server::serve_on(TurnTools { engine, loop_id, whose }, connection).await;
+        let state = journal::load(engine.store.as_ref(), &loop_id).await;
+        let (reviewed, answered) =
+            state.map_or((false, false), |state| (state.review.is_some(), state.spec.question_wait_ms > 0));
+        server::serve_on(TurnTools { engine, loop_id, whose, reviewed, answered }, connection).await;
     }
 }
 
@@ -41,6 +44,10 @@ struct TurnTools {
     engine: Arc<Engine>,
     loop_id: LoopId,
     whose: Whose,
+    /// Somebody judges the work.
+    reviewed: bool,
+    /// Questions of the coder wait for an answer.
+    answered: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +131,11 @@ impl Kind {
             Kind::Report => tool::<TellReport>(
                 self.name(),
                 "Submit the report of this turn in the format given in the prompt. Only for milestones.",
+            ),
+            Kind::Ask if role == Role::Coder => tool::<Ask>(
+                self.name(),
+                "Ask the user. Returns at once with what to do: the answer, or your default, may only come with your next \
+                 turn.",
             ),
             Kind::Ask => tool::<Ask>(
                 self.name(),
@@ -247,24 +259,29 @@ struct TellReport {
 #[serde(deny_unknown_fields)]
 struct Ask {
     question: String,
-    /// What you continue with, since nobody answers
+    /// What you continue with if nobody answers
     #[serde(default)]
     default: Option<String>,
 }
 
 impl Toolbox for TurnTools {
     fn instructions(&self) -> String {
-        format!("You are the {} in a Windlass loop. Nobody is available to answer questions.", self.whose.role())
+        let role = self.whose.role();
+        if role == Role::Coder && self.answered {
+            return "You are the coder in a Windlass loop. The user may answer a question before your next turn."
+                .to_owned();
+        }
+        format!("You are the {role} in a Windlass loop. Nobody is available to answer questions.")
     }
 
     fn tools(&self) -> Vec<Tool> {
         let role = self.whose.role();
-        Kind::ALL.into_iter().filter(|kind| kind.is_for(role)).map(|kind| kind.offered(role)).collect()
+        Kind::ALL.into_iter().filter(|kind| self.offers(*kind)).map(|kind| kind.offered(role)).collect()
     }
 
     async fn call(&self, name: &str, given: JsonObject) -> Option<Told> {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
-        if !kind.is_for(self.whose.role()) {
+        if !self.offers(kind) {
             return Some(Err(ToolError(Refusal::NotYourRole { role: self.whose.role() }.to_string())));
         }
         Some(self.perform(kind, given).await)
@@ -272,6 +289,11 @@ impl Toolbox for TurnTools {
 }
 
 impl TurnTools {
+    /// A loop without a reviewer has nothing but questions.
+    fn offers(&self, kind: Kind) -> bool {
+        kind.is_for(self.whose.role()) && (self.reviewed || kind == Kind::Ask)
+    }
+
     async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
         match kind {
             Kind::ReviewRead => findings::read(&self.state().await?, &input(given)?),
@@ -365,10 +387,26 @@ impl TurnTools {
         }
         let default = asked.default.map(|default| default.trim().to_owned()).filter(|default| !default.is_empty());
         let on = default.as_ref().map_or(String::new(), |default| format!(" You will continue with: {default}."));
-        self.act(Act::Ask { question, default }).await?;
-        Ok(format!(
-            "Nobody is available to answer: decide yourself and continue.{on} The question is recorded for the user."
-        ))
+        self.act(Act::Ask { question: question.clone(), default }).await?;
+        let state = self.state().await?;
+        let asked = state.questions.iter().rev().find(|known| known.question == question);
+        Ok(match asked.map(|asked| (asked, &asked.answer)) {
+            // It does not wait here: the agent's process would be held, and its tools give up after a minute or so.
+            Some((asked, None)) => format!(
+                "Recorded as {}. The user can answer until {}. Do what does not depend on it, then end your turn: your next \
+                 prompt has the answer, or your default.",
+                asked.id,
+                asked
+                    .until
+                    .map_or_else(|| "your next turn".to_owned(), |until| until.strftime("%H:%M UTC").to_string()),
+            ),
+            Some((_, Some(answer))) if answer.by == AnsweredBy::Person => {
+                format!("The user answered this before: {}", answer.text.as_deref().unwrap_or_default())
+            }
+            Some(_) | None => format!(
+                "Nobody is available to answer: decide yourself and continue.{on} The question is recorded for the user."
+            ),
+        })
     }
 
     async fn state(&self) -> Result<LoopState, ToolError> {

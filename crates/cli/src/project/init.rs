@@ -12,7 +12,7 @@ use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, project};
-use crate::style::{Style, json_line, printable};
+use crate::style::{Style, fitted, json_line, printable};
 use crate::trust::answered;
 
 pub async fn init(app: &App, dir: Option<&Path>, args: &InitArgs) -> Result<Exit, Failure> {
@@ -64,8 +64,8 @@ fn written(report: &InitReport) -> String {
     text
 }
 
-/// The gates of a project that has no settings for them, if whoever sits at the terminal wants them. Without a terminal the
-/// loop's notes name the first one.
+/// The gates of a project that has no settings for them, and the set-up they need, if the user at the terminal agrees.
+/// Without a terminal, the loop's notes name the first gate.
 pub async fn offered_gates(app: &App, project: &str) -> Result<BTreeMap<String, Value>, Failure> {
     let none = BTreeMap::new();
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -75,17 +75,26 @@ pub async fn offered_gates(app: &App, project: &str) -> Result<BTreeMap<String, 
     let Ok(report) = app.run(InitProject { project: project.to_owned(), ..InitProject::default() }).await else {
         return Ok(none);
     };
-    let gates: Vec<&str> = report.found.gates.iter().map(|gate| gate.line.as_str()).collect();
+    let gates: Vec<&str> = report.for_a_loop.gates.iter().map(|gate| gate.line.as_str()).collect();
     if report.has_gates || gates.is_empty() {
         return Ok(none);
     }
-    eprintln!("No gates are configured, so nothing verifies the work. Suggested gates for this project:");
-    for gate in &report.found.gates {
+    let why = "No gates are configured, so nothing verifies the work. Suggested gates for this project:";
+    eprintln!("{}", fitted(why, 0, 0));
+    for gate in &report.for_a_loop.gates {
         eprintln!("  {} ({})", printable(&gate.line), printable(&gate.file));
+    }
+    let setup: Vec<&str> = report.for_a_loop.setup.iter().map(|setup| setup.line.as_str()).collect();
+    for setup in &report.for_a_loop.setup {
+        eprintln!("  set-up: {} ({})", printable(&setup.line), printable(&setup.file));
     }
     if !answered("Use them for this loop? [Y/n] ")? {
         return Ok(none);
     }
     eprintln!("save them for later loops with `windlass init`\n");
-    Ok(BTreeMap::from([("gates".to_owned(), json!(gates))]))
+    let mut settings = BTreeMap::from([("gates".to_owned(), json!(gates))]);
+    if !setup.is_empty() {
+        settings.insert("setup".to_owned(), json!(setup));
+    }
+    Ok(settings)
 }

@@ -6,19 +6,20 @@ mod shown_errors;
 mod tools;
 
 use jiff::Timestamp;
+use windlass_agents::plain_text;
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause, SessionUse,
-    StallStep, Verdict,
+    AnsweredBy, CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause,
+    SessionUse, Smaller, StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
 use windlass_engine::feed::{FeedBody, FeedItem};
 
 use crate::status::{clock_time, left};
-use crate::style::{Style, one_line, safe, short};
+use crate::style::{Style, folded, one_line, safe, short, terminal};
 
 use hints::Hints;
 pub use review::finding_line;
@@ -37,6 +38,8 @@ pub struct Renderer {
     /// The workspace, which paths are shown relative to.
     workspace: String,
     errors: Errors,
+    /// The width of the terminal, if there is one.
+    width: Option<usize>,
 }
 
 const LONGEST_LINE: usize = 4_000;
@@ -52,6 +55,7 @@ impl Renderer {
             hints: Hints::default(),
             workspace: String::new(),
             errors: Errors::default(),
+            width: terminal(),
         }
     }
 
@@ -67,7 +71,8 @@ impl Renderer {
         match &item.body {
             FeedBody::Journal(event) => {
                 let mut text = self.flush();
-                text.push_str(&self.event(event, item.at));
+                let said = self.event(event, item.at);
+                text.push_str(&self.width.map_or_else(|| said.clone(), |width| fold_own(&said, width)));
                 text
             }
             FeedBody::Live { event, .. } => self.live(event),
@@ -255,11 +260,29 @@ impl Renderer {
             Event::SteeringQueued { text, .. } => {
                 style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
             }
+            Event::QuestionAsked { id, question, default, until, .. } => {
+                let default =
+                    default.as_ref().map_or(String::new(), |default| format!(" (default: {})", one_line(default, 100)));
+                let until =
+                    until.map_or(String::new(), |until| format!("; answer until {}", until.strftime("%H:%M:%S UTC")));
+                style.warn(&format!("  question {id}: {}{default}{until}", one_line(question, 200)))
+            }
+            Event::QuestionAnswered { id, by: AnsweredBy::Person, answer, .. } => {
+                style.accent(&format!("  answer to {id}: {}", one_line(answer.as_deref().unwrap_or_default(), 200)))
+            }
+            Event::QuestionAnswered { id, by: AnsweredBy::Default, answer, .. } => style.dim(&match answer {
+                Some(default) => format!("  {id} not answered; default taken: {}", one_line(default, 200)),
+                None => format!("  {id} not answered; the agent decides"),
+            }),
             Event::RolledBack { to_iteration, commit, saved, .. } => {
                 let place =
                     if *to_iteration == 0 { "the base commit".to_owned() } else { format!("iteration {to_iteration}") };
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; the undone work is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
+            }
+            Event::Minimised { smaller } => {
+                let Smaller { commit, kept, hunks, .. } = smaller;
+                style.good(&format!("minimised to {kept} of {hunks} hunks ({})", short(commit)))
             }
             Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  reviewing …"),
@@ -390,9 +413,11 @@ impl Renderer {
     /// The end of what a gate printed.
     fn last_lines(&self, report: &GateReport) -> String {
         const SHOWN: usize = 8;
-        let output: Vec<&str> = report.output_tail.lines().collect();
+        // npm advertises its next version below every failure.
+        let news = |line: &&str| !line.trim().is_empty() && !line.starts_with("npm notice");
+        let output: Vec<&str> = report.output_tail.lines().filter(news).collect();
         let last = &output[output.len().saturating_sub(SHOWN)..];
-        last.iter().map(|line| self.style.dim(&format!("\n      {}", clipped(&safe(line))))).collect()
+        last.iter().map(|line| self.style.dim(&format!("\n{QUOTE}{}", clipped(&safe(line))))).collect()
     }
 
     fn gate(&self, report: &GateReport) -> String {
@@ -418,6 +443,15 @@ impl Renderer {
         }
         lines
     }
+}
+
+/// What a gate printed, as it is quoted below its verdict.
+const QUOTE: &str = "      ";
+
+/// Fits Windlass's own lines to the terminal; quoted output keeps its lines.
+fn fold_own(text: &str, width: usize) -> String {
+    let fold = |line: &str| if plain_text(line).starts_with(QUOTE) { line.to_owned() } else { folded(line, width) };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
 }
 
 fn clipped(line: &str) -> String {

@@ -478,3 +478,23 @@ fn a_loop_is_found_from_outside_its_project() {
     command.current_dir(&elsewhere);
     world.run(command).assert_code(0).assert_stdout_has("work");
 }
+
+#[test]
+fn a_script_gets_json_from_pause_takeover_steer_and_stop() {
+    let world = World::new();
+    let agent = world.script(IN_STEP);
+    let running = start(&world, &agent, &[]);
+    agent.wait_touched("at1");
+    let paused = call(&world, &["pause", "work", "--now", "--json"]);
+    assert_eq!((paused.json()["name"].clone(), paused.json()["status"].clone()), ("work".into(), "paused".into()));
+    running.wait().assert_code(6);
+    let entered = call(&world, &["takeover", "work", "--json"]).json();
+    assert!(Path::new(entered["dir"].as_str().unwrap()).is_dir(), "{entered}");
+    let told = call(&world, &["steer", "work", "mind the gap", "--json"]);
+    assert_eq!(told.assert_code(0).json()["name"], "work");
+    let stopped = call(&world, &["stop", "work", "--json"]).json();
+    assert_eq!(stopped["status"], "cancelled");
+    // An error is words on standard error, so that nothing on standard output is taken for an answer.
+    let refused = call(&world, &["pause", "work", "--json"]);
+    assert_eq!(refused.assert_code(2).stdout, "");
+}

@@ -33,6 +33,7 @@ mod notify;
 mod places;
 mod promise_loop;
 mod proof;
+mod questions;
 mod queue;
 mod recipes;
 mod redaction;
@@ -48,6 +49,7 @@ mod signals;
 mod signed_proof;
 mod summariser;
 mod terminal;
+mod top;
 mod tries;
 mod trust;
 mod usage_flags;
@@ -57,6 +59,8 @@ mod withheld_environment;
 
 #[path = "../support/clocked.rs"]
 mod clocked;
+#[path = "../support/pty.rs"]
+mod pty;
 #[path = "../support/receiver.rs"]
 mod receiver;
 #[path = "../support/reviewed.rs"]

@@ -171,7 +171,7 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     auditor.open_gate("go-1");
     running.wait().assert_code(0);
     let items = feed(&world, "work");
-    let asked = of_type(&items, "question_deferred");
+    let asked = of_type(&items, "question_asked");
     assert_eq!(asked.len(), 1, "the question is kept");
     assert_eq!(asked[0]["default"], "spaces");
     let sockets = socket_of(&world, "auditor");
@@ -223,7 +223,7 @@ fn the_tools_of_a_kept_process_follow_it_from_turn_to_turn() {
     running.wait().assert_code(0);
     let items = feed(&world, "work");
     let asked: Vec<_> =
-        of_type(&items, "question_deferred").iter().map(|item| item["turn"]["iteration"].clone()).collect();
+        of_type(&items, "question_asked").iter().map(|item| item["turn"]["iteration"].clone()).collect();
     assert_eq!(asked, [1, 2]);
     assert!(of_coder.wait_ended().success());
 }

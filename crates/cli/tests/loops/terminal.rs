@@ -31,6 +31,7 @@ fn a_wait_is_one_line_that_counts_down() {
     let (text, status) = run_in_terminal(windlass(&world, &["run", "x", "--name", "work"]));
     assert!(status.success(), "{text}");
     let (_, waiting) = text.split_once("  waiting until ").unwrap_or_else(|| panic!("no word of the wait: {text:?}"));
+    let (_, waiting) = waiting.split_once("all night").expect("the whole message, in as many lines as it needs");
     let (_, waiting) = waiting.split_once('\n').expect("the line ends");
     let (waiting, _) = waiting.split_once("attempt 2").expect("it goes on");
     // Drawn again and again in its place, at the width of the terminal, and gone when there is something to say.

@@ -2,8 +2,9 @@
 
 use crate::support::*;
 use crate::sweep::{Case, Series, sweep};
+use rustix::process::Signal;
 use serde_json::Value;
-use windlass_testkit::{ScriptedAgent, Signal, World};
+use windlass_testkit::{ScriptedAgent, World};
 
 /// Claims to be done and is not.
 const LIES: &str = "select = \"iteration\"\n[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]";

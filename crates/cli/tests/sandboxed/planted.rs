@@ -154,3 +154,23 @@ fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
 fn names_in(dir: &Path) -> Vec<String> {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
+
+#[test]
+fn in_place_what_a_killed_driver_left_is_removed_when_another_loop_starts() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let agent = world.script("[[turn]]\nsteps = [{ touch = \"there\" }, { wait_for = \"go\" }, { say = \"x\" }]");
+    let running = start(&world, &agent, &["--in-place"]);
+    agent.wait_touched("there");
+    let left = world.repo().path().join(".git/commondir");
+    assert!(left.is_file());
+    running.kill();
+    running.wait();
+    world.wait_no_processes();
+    assert!(left.is_file(), "a killed process cannot remove it");
+    let args = ["run", "another", "--name", "another", "--agent-command", "true", "--max-iterations", "1"];
+    call(&world, &args);
+    assert!(!left.exists());
+}

@@ -314,3 +314,15 @@ fn the_disk_limit_counts_what_a_loop_writes_to_caches_and_to_its_home() {
         assert!(seen["waiting_for"].as_str().unwrap().contains("disk_limit"), "{place}: {seen}");
     }
 }
+
+#[test]
+fn gate_that_misses_a_hidden_file_gets_a_hint_with_the_setting_that_shows_it() {
+    let Some(world) = sandboxed() else { return };
+    let hidden = world.home().join("tool/conf");
+    std::fs::create_dir(hidden.parent().unwrap()).unwrap();
+    std::fs::write(&hidden, "x").unwrap();
+    let gate = format!("cat {}", hidden.display());
+    agent(&world, "echo x > file", &["--gate", &gate]).assert_code(3);
+    let told = call(&world, &["logs", "work", "--json"]).stdout;
+    assert!(told.contains("sandbox_readable = [\\\"~/tool/conf\\\"]"), "{told}");
+}

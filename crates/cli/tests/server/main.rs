@@ -1,5 +1,7 @@
 //! `windlass serve` over real sockets: who may come in, what the feed says, what the commands do.
 
+#[path = "../support/pty.rs"]
+mod pty;
 #[path = "../support/mod.rs"]
 mod support;
 

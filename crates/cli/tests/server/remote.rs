@@ -5,6 +5,7 @@ use windlass_testkit::{Output, Stream, World};
 
 use crate::client::Server;
 use crate::commands::TWO_COMMITS;
+use crate::pty::Pty;
 use crate::support::{PROMISE, call, run, windlass};
 
 const IN_STEP: &str = r#"
@@ -263,4 +264,25 @@ fn a_server_with_tls_is_asked_if_its_certificate_is_trusted() {
     let mut trusted = windlass(&elsewhere, &["--server", &link, "list", "--json"]);
     trusted.env("SSL_CERT_FILE", &cert);
     assert_eq!(elsewhere.run(trusted).assert_code(0).json(), serde_json::json!([]));
+}
+
+#[test]
+// promise: top-1, top-3
+fn top_shows_the_loops_of_another_machine_live() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(IN_STEP);
+    let command = agent.command_line();
+    call(&world, &["run", "x", "--name", "work", "--agent-command", &command, "--detach"]).assert_code(0);
+    agent.wait_touched("at1");
+    let server = Server::start(&world);
+    let mut top = Pty::start(&windlass(&elsewhere, &["--server", &link(&server), "top"]), 100, 30);
+    top.wait_screen(|shown| shown.contains("work") && shown.contains("running"));
+    top.types("\r");
+    top.wait_screen(|shown| shown.contains("one") && shown.contains("following"));
+    agent.open_gate("go1");
+    top.wait_screen(|shown| shown.contains("two"));
+    top.types("\x1b");
+    top.wait_screen(|shown| shown.contains("No loops match"));
+    top.types("q");
+    assert_eq!(top.wait_left().code(), Some(0));
 }

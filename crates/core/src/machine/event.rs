@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Phase;
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
-use super::outcome::Merge;
+use super::outcome::{Merge, Smaller};
+use super::question::AnsweredBy;
 use super::review::ReviewEvent;
 use super::state::GateMark;
 use crate::agent::TurnReport;
@@ -75,6 +76,9 @@ pub enum Event {
         agent: usize,
         session: SessionUse,
         steering: Vec<String>,
+        /// Questions whose answers the prompt has.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<String>,
         recovery: bool,
     },
     SessionFound {
@@ -168,6 +172,28 @@ pub enum Event {
         id: String,
         text: String,
     },
+    /// The coder asks the user.
+    QuestionAsked {
+        id: String,
+        turn: TurnKey,
+        question: String,
+        /// What it does if nobody answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<String>,
+        /// When the default is taken; none if nobody is waited for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    QuestionAnswered {
+        id: String,
+        by: AnsweredBy,
+        /// None if nobody answered and there is no default: the agent uses its own judgment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
+        /// The tool that asked returned it, so no prompt has to.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        told: bool,
+    },
     /// Tree and branch are back at an earlier checkpoint; 0 is the base. What was undone is at `saved`.
     RolledBack {
         to_iteration: u32,
@@ -194,6 +220,11 @@ pub enum Event {
     Merged {
         #[serde(flatten)]
         merge: Merge,
+    },
+    /// A smaller tree that gates passed on is on the loop's branch.
+    Minimised {
+        #[serde(flatten)]
+        smaller: Smaller,
     },
     /// A host was asked for that is not on the loop's list: the first time, the tenth, the hundredth …
     NetworkDenied {
@@ -352,9 +383,12 @@ impl Event {
             Event::LoopPaused { .. } => "loop_paused",
             Event::StopRequested => "stop_requested",
             Event::SteeringQueued { .. } => "steering_queued",
+            Event::QuestionAsked { .. } => "question_asked",
+            Event::QuestionAnswered { .. } => "question_answered",
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
             Event::Merged { .. } => "merged",
+            Event::Minimised { .. } => "minimised",
             Event::NetworkDenied { .. } => "network_denied",
             Event::ResidueChecked { .. } => "residue_checked",
         }

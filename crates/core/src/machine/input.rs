@@ -7,7 +7,7 @@ use super::answer::Answer;
 use super::continuing::MergedTarget;
 use super::effect::{Effect, TimerKind};
 use super::event::Opener;
-use super::outcome::Merge;
+use super::outcome::{Merge, Smaller};
 use super::review::Opinion;
 use crate::agent::TurnReport;
 use crate::findings::NewFinding;
@@ -126,6 +126,11 @@ pub enum Input {
         /// Whether the coder's turn is interrupted for it.
         now: bool,
     },
+    /// A person answers a question; the only open one if it is not named.
+    Answer {
+        question: Option<String>,
+        text: String,
+    },
     /// The milestone's file was edited; only a loop at rest takes it.
     AmendMilestone {
         milestone: Box<Milestone>,
@@ -150,6 +155,10 @@ pub enum Input {
     /// Windlass merged the loop's work.
     Merged {
         merge: Merge,
+    },
+    /// Somebody put a smaller tree that gates passed on onto the loop's branch.
+    Minimised {
+        smaller: Smaller,
     },
     /// A person took the work back to an earlier checkpoint; 0 is the base.
     RolledBack {

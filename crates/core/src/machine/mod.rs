@@ -14,6 +14,7 @@ mod evolve;
 mod gates;
 mod input;
 mod outcome;
+mod question;
 mod review;
 mod shared;
 mod spending;
@@ -31,7 +32,8 @@ pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
     WorkspaceFailure, WorkspaceOpening,
 };
-pub use outcome::Merge;
+pub use outcome::{Merge, Smaller};
+pub use question::{AnsweredBy, Question, QuestionAnswer};
 pub use review::{
     AcceptedFeature, Accepting, Agreed, Aim, Auditing, DeferredQuestion, FinishedSection, Judging, Objection, Opinion,
     PlanAim, PostActionRecord, Review, ReviewEvent, SkippedBecause,

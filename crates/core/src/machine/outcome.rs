@@ -1,4 +1,4 @@
-//! What a completed loop amounts to, and whether its work was merged.
+//! What a completed loop amounts to, and whether its work was merged or made smaller.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,19 @@ pub struct Merge {
     pub commit: String,
     /// The branch that was merged into.
     pub target: String,
+}
+
+/// A smaller tree that gates passed on, put onto the loop's branch by `windlass minimise --take`. The verdict stays that of the
+/// commit below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Smaller {
+    /// The commit on the loop's branch.
+    pub commit: String,
+    /// The loop's last commit, below it.
+    pub head: String,
+    /// How much of the work is in it.
+    pub kept: usize,
+    pub hunks: usize,
 }
 
 impl LoopState {
@@ -56,6 +69,17 @@ impl LoopState {
 }
 
 impl Batch {
+    pub(super) fn minimised(&mut self, smaller: &Smaller) -> Result<(), Refusal> {
+        self.expect_rest()?;
+        if self.state.head_commit() != Some(&smaller.head) {
+            return Err(Refusal::Stale);
+        }
+        if self.state.smaller.as_ref() != Some(smaller) {
+            self.push(Event::Minimised { smaller: smaller.clone() });
+        }
+        Ok(())
+    }
+
     pub(super) fn merged(&mut self, merge: &Merge) -> Result<(), Refusal> {
         self.expect_rest()?;
         if self.state.merged.as_ref() != Some(merge) {

@@ -9,7 +9,8 @@ use super::activity::Activity;
 use super::continuing::{Base, Continued};
 use super::event::{Restore, SessionUse};
 use super::input::{CheckpointReport, GateReport};
-use super::outcome::Merge;
+use super::outcome::{Merge, Smaller};
+use super::question::Question;
 use super::review::Review;
 use super::shared::Shared;
 use super::turn::EndedTurn;
@@ -31,6 +32,8 @@ pub struct LoopState {
     pub activity: Activity,
     /// The last merge of its work by Windlass.
     pub merged: Option<Merge>,
+    /// The smaller tree on top of its branch, if somebody took one.
+    pub smaller: Option<Smaller>,
     /// The iteration under way, or the last one; 0 before the first.
     pub iteration: u32,
     /// What was before the loop was last continued.
@@ -63,6 +66,8 @@ pub struct LoopState {
     pub(super) usage: UsageLedger,
     pub claims: Claims,
     pub steering: Shared<Vec<Steering>>,
+    /// What the coder asked the user.
+    pub questions: Shared<Vec<Question>>,
     /// Hosts that were asked for and are not on the loop's list, and how often at least.
     pub denied_hosts: BTreeMap<String, u64>,
     /// What was left when the loop last came to rest; unknown while it is under way.

@@ -51,7 +51,7 @@ fn kind_names(kind: FeatureKind) -> &'static [&'static str] {
 pub(super) fn parse(id: &str, text: &str, record: Option<&AnimaRecord>) -> Result<Milestone, MilestoneError> {
     if !is_valid_id(id) {
         let what = format!("`{}` is not a valid milestone ID", id.escape_debug());
-        return Err(MilestoneError::new(1, what, "use letters, digits, - and _ in the file name, such as login.md"));
+        return Err(MilestoneError::new(1, what, "use letters, digits, -, and _ in the file name, such as login.md"));
     }
     if text.len() > LONGEST_FILE {
         let what = format!("the file is longer than {LONGEST_FILE} bytes");

@@ -11,12 +11,13 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::agent::{ErrorKind, TurnOutcome};
-use crate::machine::{GateReport, LoopState, SessionUse, Verdict};
+use crate::duration::human;
+use crate::machine::{AnsweredBy, GateReport, LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
 use text::{
-    ASK_PROMISE, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, FORKED, GATES_FAILED, GOAL, HELD_BACK,
-    HIDDEN_FAILED, MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
+    ANSWER, ASK_PROMISE, ASK_QUESTION, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, FORKED, GATES_FAILED,
+    GOAL, HELD_BACK, HIDDEN_FAILED, MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
 };
 pub use text::{TEXTS, Text, TextError};
 
@@ -88,6 +89,8 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     parts.extend(refusal(state));
     parts.extend(nudge(state));
     parts.extend(steering(state));
+    parts.extend(answers(state));
+    parts.extend(ask_question(state, facts));
     parts.extend(state.spec.done.promise().map(|promise| ASK_PROMISE.fill(state, context! { promise })));
     if resumed {
         parts.push(state.spec.follow_up.clone());
@@ -219,7 +222,9 @@ fn refusal(state: &LoopState) -> Option<String> {
         return Some(HIDDEN_FAILED.fill(state, context! { hidden }));
     }
     let refused = judged.claim && judged.success && state.spec.done.promise().is_some();
-    let unseen_message = refused && state.held_back().is_empty();
+    // An answer to its own question speaks for itself.
+    let answered = !answers(state).is_empty() && steering(state).is_empty();
+    let unseen_message = refused && state.held_back().is_empty() && !answered;
     unseen_message.then(|| STEERING_PENDING.fill(state, context! {}))
 }
 
@@ -237,6 +242,25 @@ fn steering(state: &LoopState) -> Vec<String> {
         .filter(|message| message.delivered == Some(turn.key))
         .map(|message| STEERING.fill(state, context! { text => message.text.as_str() }))
         .collect()
+}
+
+fn answers(state: &LoopState) -> Vec<String> {
+    let Some(turn) = state.turn() else { return Vec::new() };
+    let told = state.questions.iter().filter_map(|asked| Some((asked, asked.answer.as_ref()?)));
+    told.filter(|(_, answer)| answer.delivered == Some(turn.key))
+        .filter(|(asked, _)| asked.turn != turn.key)
+        .map(|(asked, answer)| {
+            let by_person = answer.by == AnsweredBy::Person;
+            let (question, answer) = (asked.question.as_str(), answer.text.as_deref());
+            ANSWER.fill(state, context! { question, answer, by_person })
+        })
+        .collect()
+}
+
+/// A loop that never waits does not invite questions: the agent decides, as it would without anybody.
+fn ask_question(state: &LoopState, facts: &Facts) -> Option<String> {
+    let wait = state.spec.question_wait_ms;
+    (wait > 0).then(|| ASK_QUESTION.fill(state, context! { wait => human(wait), tools => facts.tools }))
 }
 
 /// A fence that the text itself does not close.

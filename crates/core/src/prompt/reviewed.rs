@@ -11,8 +11,8 @@ use super::text::{
     PLANNER, REJECTED,
 };
 use super::{
-    Facts, baseline, fence_around, forked, held_back, last_chars, merged_target, nudge, overflow, protected, recovery,
-    refusal, steering, who_commits,
+    Facts, answers, ask_question, baseline, fence_around, forked, held_back, last_chars, merged_target, nudge,
+    overflow, protected, recovery, refusal, steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -97,6 +97,8 @@ impl Told<'_> {
         parts.extend(self.objection());
         parts.extend(nudge(state));
         parts.extend(steering(state));
+        parts.extend(answers(state));
+        parts.extend(ask_question(state, self.facts));
         parts.push(match self.spec.kind {
             ReviewKind::Audit => review::ask_decisions(),
             ReviewKind::Acceptance => review::ask_report(state.iteration),

@@ -76,6 +76,8 @@ texts! {
     OVERFLOW = "overflow", "The previous session ran out of context", [];
     NUDGE = "nudge", "Nothing has changed for some turns", [iterations, failing];
     STEERING = "steering", "A message from a user (windlass steer)", [text];
+    ANSWER = "answer", "The answer to a question of the agent", [question, answer, by_person];
+    ASK_QUESTION = "ask_question", "How to ask the user, if questions wait for an answer", [wait, tools];
     STEERING_PENDING = "steering_pending", "A claim was refused because a message was not read yet", [];
     AUDITED_CODER = "audited_coder", "The task of a coder whose work an auditor reviews",
         [iteration, max, goal, documents, preamble, finished, section, count, trailing, changed_plan];

@@ -7,6 +7,7 @@ mod block;
 mod coder;
 mod echo;
 mod plain_json;
+mod question;
 mod report;
 mod texts;
 mod verdict;
@@ -16,6 +17,7 @@ pub use block::{
     read_audit,
 };
 pub use coder::{CoderDecisions, coder_decisions, section_summary};
+pub use question::{MarkedQuestion, marked_questions};
 pub use report::{ALL_FEATURES_COMPLETE, Change, FeatureReport, Lint, Report, ReportedCommit, TestCounts};
 pub use texts::{
     ask_acceptance_block, ask_again, ask_audit_block, ask_decisions, ask_report, ask_section_summary, ask_verdict,

@@ -216,14 +216,14 @@ fn a_group_without_a_winner_rests_while_a_try_needs_a_person_and_resumes_it() {
 
 fn reports() -> impl Strategy<Value = LoopReport> {
     let standings = prop_oneof![
-        Just(Standing::Queued),
+        1 => Just(Standing::Queued),
         4 => Just(Standing::Running),
-        Just(Standing::Waiting { until: None, rate_limit: true }),
-        Just(Standing::Paused),
+        1 => Just(Standing::Waiting { until: None, rate_limit: true }),
+        1 => Just(Standing::Paused),
         3 => Just(Standing::Ended { end: End::Completed }),
-        Just(Standing::Ended { end: End::Exhausted }),
-        Just(Standing::Ended { end: End::Cancelled }),
-        Just(Standing::Ended { end: End::Errored }),
+        1 => Just(Standing::Ended { end: End::Exhausted }),
+        1 => Just(Standing::Ended { end: End::Cancelled }),
+        1 => Just(Standing::Ended { end: End::Errored }),
     ];
     let amounts = (prop::option::of(0..400_u32), 0..2_000_u64, 0..3_u64, 0..4_u32, any::<bool>());
     (standings, amounts).prop_map(|(standing, (cents, tokens, findings_open, iterations, holds))| {

@@ -274,8 +274,13 @@ fn a_question_is_put_off_and_kept() {
     let mut driven = Driven::working(audited(None, review()));
     let turn = driven.turn();
     driven.ok(Input::Acted { turn, act: Act::Ask { question: "Which database?".into(), default: None } });
-    assert_eq!(driven.state.review.as_ref().unwrap().questions.len(), 1);
+    assert_eq!(driven.state.questions.len(), 1);
     assert_eq!(driven.turn(), turn, "nobody waits");
+    driven.end_turn(answer("done"));
+    driven.checkpoint();
+    let turn = driven.turn();
+    driven.ok(Input::Acted { turn, act: Act::Ask { question: "Which test?".into(), default: None } });
+    assert_eq!(driven.state.review.as_ref().unwrap().questions.len(), 1, "of the auditor");
 }
 
 fn with_post_action() -> LoopSpec {

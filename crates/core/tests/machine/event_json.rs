@@ -5,8 +5,8 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise, RefusedBecause,
-    ReviewEvent, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
+    Aim, AnsweredBy, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise,
+    RefusedBecause, ReviewEvent, SessionUse, SkippedBecause, Smaller, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -42,6 +42,7 @@ pub fn every_event() -> Vec<Event> {
             turn_id: "l1.2.coder.1".into(),
             session: SessionUse::FreshInstead,
             steering: vec!["m1".into()],
+            answers: vec![],
             recovery: true,
         },
         Event::SessionFound { turn, session: "s1".into() },
@@ -147,6 +148,15 @@ pub fn every_event() -> Vec<Event> {
         Event::UsageReported { turn, usage: usage(0.1, 3) },
         Event::LoopQueued { max_running: 2 },
         Event::QueueLeft { turn_began: false },
+        Event::QuestionAsked {
+            id: "q1".into(),
+            turn,
+            question: "Which?".into(),
+            default: Some("this".into()),
+            until: Some(start_of_time()),
+        },
+        Event::QuestionAnswered { id: "q1".into(), by: AnsweredBy::Default, answer: Some("this".into()), told: true },
+        Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
     ]
 }
 
@@ -228,8 +238,11 @@ fn the_list_above_has_every_event() {
         Event::UsageReported { .. } => 50,
         Event::LoopQueued { .. } => 51,
         Event::QueueLeft { .. } => 52,
+        Event::QuestionAsked { .. } => 53,
+        Event::QuestionAnswered { .. } => 54,
+        Event::Minimised { .. } => 55,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..53).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..56).collect::<Vec<_>>());
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn small(spec: LoopSpec) -> LoopSpec {
             budget_usd: Some(1.0),
             max_tokens: None,
         },
+        question_wait_ms: 10 * MINUTE,
         fallbacks: vec![reviewed::agent("b")],
         on_failure: OnFailure::Retry { times: 1 },
         on_limit: OnLimit::Stop,
@@ -308,6 +309,7 @@ fn check(given: Given) -> Result<(), String> {
         rules::what_could_not_be_tried_is_no_verdict,
         rules::only_judged_changes_on_a_commit_are_verified,
         rules::a_decision_is_a_function_of_its_arguments,
+        rules::open_questions_hold_the_next_iteration,
     ];
     for rule in rules {
         rule(&walk).map_err(|broken| broken.to_string())?;

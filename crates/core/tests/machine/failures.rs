@@ -123,6 +123,7 @@ fn a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
             turn_id: "l1.1.coder.2".into(),
             session: resumed(),
             steering: vec![],
+            answers: vec![],
             recovery: true,
         }]
     );
@@ -239,6 +240,7 @@ fn a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
             turn_id: "l1.2.coder.2".into(),
             session: SessionUse::Fresh,
             steering: vec![],
+            answers: vec![],
             recovery: false,
         }]
     );

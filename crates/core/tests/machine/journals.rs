@@ -13,7 +13,8 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, Opener, Raise, Replayed, Verdict, effects, replay,
+    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, Opener, Question, Raise, Replayed, Smaller,
+    TimerKind, Verdict, effects, replay,
 };
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure, OnLimit, PostAction, ReviewSpec};
 use windlass_core::trouble::{Trouble, TroubleKind};
@@ -30,11 +31,13 @@ struct Recording {
     make: fn() -> Driven,
 }
 
-const RECORDINGS: [Recording; 9] = [
+const RECORDINGS: [Recording; 11] = [
     Recording { name: "promise-completed-and-continued", make: promise_completed_and_continued },
     Recording { name: "promise-paused-and-rolled-back", make: promise_paused_and_rolled_back },
+    Recording { name: "promise-minimised", make: promise_minimised },
     Recording { name: "promise-failures", make: promise_failures },
     Recording { name: "promise-without-progress", make: promise_without_progress },
+    Recording { name: "promise-questions", make: promise_questions },
     Recording { name: "refine-until-the-count", make: refine_until_the_count },
     Recording { name: "audited-sections-and-post-action", make: audited_sections_and_post_action },
     Recording { name: "audited-planned-and-rolled-back", make: audited_planned_and_rolled_back },
@@ -144,7 +147,7 @@ fn end(state: &LoopState) -> Value {
             "post_action": review.post_action,
         })
     });
-    json!({
+    let mut end = json!({
         "status": state.status(),
         "stop_reason": state.stop_reason(),
         "outcome": state.outcome(),
@@ -174,7 +177,17 @@ fn end(state: &LoopState) -> Value {
         }),
         "review": review,
         "wants": effects(state).iter().map(wanted).collect::<Vec<_>>(),
-    })
+    });
+    // Journals that were recorded before there were questions have none.
+    if !state.questions.is_empty() {
+        let shown = |question: &Question| {
+            let answer = question.answer.as_ref();
+            let answer = answer.map(|answer| json!([answer.by, answer.text, answer.at, answer.delivered]));
+            json!([question.id, question.turn, question.question, question.default, question.until, answer])
+        };
+        end["questions"] = state.questions.iter().map(shown).collect();
+    }
+    end
 }
 
 fn wanted(effect: &Effect) -> String {
@@ -190,6 +203,28 @@ fn wanted(effect: &Effect) -> String {
         Effect::Undo { commit } => format!("undo to {commit}"),
         Effect::SetTimer { timer } => format!("wait until {}", timer.at),
     }
+}
+
+/// Asked by tool and in the answer, answered by a person, by a default, and by nobody.
+fn promise_questions() -> Driven {
+    let spec = LoopSpec { question_wait_ms: 30 * MINUTE, gates: vec![gate("cargo test")], ..promise_loop() };
+    let mut driven = Driven::working(spec);
+    let turn = driven.turn();
+    driven.ok(Input::Acted { turn, act: Act::Ask { question: "Which?".into(), default: Some("this".into()) } });
+    driven.end_turn_and_checkpoint(asking("Where?", None));
+    driven.judge(Verdict::Fail);
+    driven.pass(MINUTE);
+    driven.ok(Input::Answer { question: Some("q1".into()), text: "that".into() });
+    driven.pass(HOUR);
+    driven.ok(Input::TimerFired { timer: TimerKind::Wait });
+    driven.end_turn_and_checkpoint(asking("Which?", None));
+    driven.judge(Verdict::Pass);
+    driven.end_turn_and_checkpoint(TurnReport { claim: true, ..asking("When?", Some("now")) });
+    driven.judge(Verdict::Pass);
+    driven.ok(Input::Pause { now: false });
+    driven.pass(HOUR);
+    driven.ok(open(Opener::Resume));
+    driven
 }
 
 fn promise_completed_and_continued() -> Driven {
@@ -274,6 +309,15 @@ fn promise_paused_and_rolled_back() -> Driven {
     driven.ok(workspace_opened());
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
+    driven
+}
+
+fn promise_minimised() -> Driven {
+    let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    let head = driven.state.head_commit().unwrap_or_default().to_owned();
+    driven.ok(Input::Minimised { smaller: Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 } });
     driven
 }
 

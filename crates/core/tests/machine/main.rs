@@ -15,6 +15,7 @@ mod people;
 mod promise_loop;
 mod prompts;
 mod properties;
+mod questions;
 mod recovery;
 mod reviewed_prompts;
 mod reviewed_properties;

@@ -181,6 +181,7 @@ fn pause_now_interrupts_the_turn_which_goes_on_in_its_session_when_resumed() {
             turn_id: "l1.1.coder.2".into(),
             session: SessionUse::Resume { session: "s1".into() },
             steering: vec![],
+            answers: vec![],
             recovery: true,
         }]
     );
@@ -266,6 +267,7 @@ fn an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
                 turn_id: "l1.2.coder.1".into(),
                 session: SessionUse::Resume { session: "s1".into() },
                 steering: vec![],
+                answers: vec![],
                 recovery: false,
             },
         ]
@@ -328,6 +330,7 @@ fn restart_forgets_session_and_counters_and_goes_on_counting_iterations() {
             turn_id: "l1.2.coder.2".into(),
             session: SessionUse::Fresh,
             steering: vec![],
+            answers: vec![],
             recovery: false,
         })
     );

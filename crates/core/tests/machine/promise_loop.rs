@@ -5,7 +5,7 @@ use crate::driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
     CheckpointReport, Counted, Effect, Event, GateKey, GateMark, Input, Merge, Opener, Phase, Raise, Refusal,
-    RefusedBecause, Restore, SessionUse, StallStep, Timer, TimerKind, Verdict,
+    RefusedBecause, Restore, SessionUse, Smaller, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
 use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
@@ -26,7 +26,15 @@ fn entered(phase: Phase, iteration: u32) -> Event {
 
 fn turn_started(iteration: u32, session: SessionUse) -> Event {
     let turn = key(iteration, 1);
-    Event::TurnStarted { turn, turn_id: format!("l1.{turn}"), session, steering: vec![], agent: 0, recovery: false }
+    Event::TurnStarted {
+        turn,
+        turn_id: format!("l1.{turn}"),
+        session,
+        steering: vec![],
+        answers: vec![],
+        agent: 0,
+        recovery: false,
+    }
 }
 
 fn resumed() -> SessionUse {
@@ -378,6 +386,20 @@ fn completed_loop_has_an_outcome_that_only_judged_changes_on_a_commit_make_verif
         assert_eq!(driven.state.outcome(), Some(outcome));
         assert_eq!(driven.state.is_verified(), outcome == Outcome::Verified);
     }
+}
+
+#[test]
+fn smaller_commit_is_recorded_once_and_only_for_the_last_one() {
+    let mut driven = completed(promise_loop(), checkpoint_of(key(1, 1)));
+    let head = driven.state.head_commit().unwrap().to_owned();
+    let smaller = Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 };
+    assert_eq!(names(&driven.ok(Input::Minimised { smaller: smaller.clone() })), ["minimised"]);
+    assert_eq!(names(&driven.ok(Input::Minimised { smaller: smaller.clone() })), [""; 0]);
+    assert_eq!((driven.state.smaller.clone(), driven.state.outcome()), (Some(smaller.clone()), Some(Outcome::Claimed)));
+    let stale = Smaller { head: "another".into(), ..smaller.clone() };
+    assert_eq!(driven.refused(Input::Minimised { smaller: stale }), Refusal::Stale);
+    let mut driven = Driven::working(promise_loop());
+    assert_eq!(driven.refused(Input::Minimised { smaller }), Refusal::UnderWay);
 }
 
 #[test]

@@ -153,7 +153,8 @@ proptest! {
                     Event::RolledBack { .. } => row = 0,
                     Event::LoopOpened { by, .. } => {
                         let ended_by_itself = matches!(last_end.take(), Some(End::Errored | End::Stalled));
-                        row = if *by == Opener::Restart || ended_by_itself { 0 } else { row };
+                        let anew = matches!(by, Opener::Restart | Opener::Continue);
+                        row = if anew || ended_by_itself { 0 } else { row };
                     }
                     _ => {}
                 }
@@ -262,6 +263,12 @@ proptest! {
     }
 
     #[test]
+    // promise: questions-3
+    fn open_questions_hold_the_next_iteration(walk in walks()) {
+        rules::open_questions_hold_the_next_iteration(&walk)?;
+    }
+
+    #[test]
     // promise: done-8
     fn only_judged_changes_on_a_commit_are_verified(walk in walks()) {
         rules::only_judged_changes_on_a_commit_are_verified(&walk)?;
@@ -287,6 +294,7 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         "loop_created loop_opened driver_attached phase_entered workspace_opened iteration_started turn_started",
         "session_found usage_reported turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
         "claim_refused progress_stalled wait_started wait_ended pause_requested loop_paused stop_requested",
+        "question_asked question_answered NoQuestion Answered WhichQuestion",
         "steering_queued loop_stopped not_tried merged loop_queued queue_left",
     ]
     .iter()

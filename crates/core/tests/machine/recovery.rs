@@ -22,6 +22,7 @@ fn second_attempt(session: SessionUse, recovery: bool) -> Event {
         turn_id: "l1.2.coder.2".into(),
         session,
         steering: vec![],
+        answers: vec![],
         agent: 0,
         recovery,
     }

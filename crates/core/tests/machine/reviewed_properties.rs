@@ -46,6 +46,7 @@ fn what_holds_for_every_loop_holds_for_a_reviewed_one(walk: &Walk) -> Result<(),
     rules::after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk)?;
     rules::what_could_not_be_tried_is_no_verdict(walk)?;
     rules::only_judged_changes_on_a_commit_are_verified(walk)?;
+    rules::open_questions_hold_the_next_iteration(walk)?;
     rules::a_decision_is_a_function_of_its_arguments(walk)
 }
 

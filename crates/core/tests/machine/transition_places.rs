@@ -76,6 +76,14 @@ fn in_gates(report: TurnReport) -> Driven {
     driven
 }
 
+/// The gate passed, and a question is open.
+fn waiting_for_an_answer(report: TurnReport) -> Driven {
+    let mut driven = Driven::working(LoopSpec { question_wait_ms: 30 * MINUTE, ..spec() });
+    driven.end_turn_and_checkpoint(TurnReport { claim: report.claim, ..asking("Which?", Some("this")) });
+    driven.judge(Verdict::Pass);
+    driven
+}
+
 fn places() -> Vec<Place> {
     vec![
         Place { name: "queued", reach: || Driven::created(spec()) },
@@ -187,6 +195,8 @@ fn places() -> Vec<Place> {
                 driven
             },
         },
+        Place { name: "waiting for an answer", reach: || waiting_for_an_answer(finished()) },
+        Place { name: "waiting for an answer, claimed", reach: || waiting_for_an_answer(claimed()) },
         Place { name: "paused in a turn", reach: || after_turn(failed(ErrorKind::Auth)) },
         Place {
             name: "paused between iterations",

@@ -10,7 +10,7 @@ use crate::driven::*;
 use crate::transition_places::{Place, recipes};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, TimerKind, Verdict,
+    Act, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, Smaller, TimerKind, Verdict,
     WorkspaceFailure,
 };
 use windlass_core::stop::{PauseReason, Status};
@@ -54,8 +54,16 @@ pub struct Case {
 }
 
 /// Inputs that are noted and move nothing, wherever they are accepted; the table leaves them out.
-const QUIET: [&str; 7] =
-    ["attach", "session seen", "usage within budget", "steer", "host denied", "residue checked", "merged"];
+const QUIET: [&str; 8] = [
+    "attach",
+    "session seen",
+    "usage within budget",
+    "steer",
+    "question asked",
+    "host denied",
+    "residue checked",
+    "merged",
+];
 
 #[test]
 fn quiet_inputs_change_neither_status_nor_phase() {
@@ -215,6 +223,7 @@ pub fn inputs() -> Vec<Case> {
         Case { name: "disk short", input: |driven| Input::DiskShort { turn: turn(driven), message: "full".into() } },
         Case { name: "turn finished", input: |driven| ended(driven, finished()) },
         Case { name: "turn finished with a claim", input: |driven| ended(driven, claimed()) },
+        Case { name: "turn finished with a question", input: |driven| ended(driven, asking("Which?", Some("this"))) },
         Case { name: "turn failed", input: |driven| ended(driven, failed(ErrorKind::Other)) },
         Case { name: "provider overloaded", input: |driven| ended(driven, failed(ErrorKind::Overloaded)) },
         Case {
@@ -289,6 +298,13 @@ pub fn inputs() -> Vec<Case> {
             name: "merged",
             input: |_| Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } },
         },
+        Case {
+            name: "minimised",
+            input: |driven| {
+                let head = driven.state.head_commit().unwrap_or_default().to_owned();
+                Input::Minimised { smaller: Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 } }
+            },
+        },
         Case { name: "stop", input: |_| Input::Stop },
         Case { name: "pause", input: |_| Input::Pause { now: false } },
         Case { name: "pause --now", input: |_| Input::Pause { now: true } },
@@ -306,6 +322,14 @@ pub fn inputs() -> Vec<Case> {
             input: |_| Input::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 1 },
         },
         Case { name: "residue checked", input: |_| Input::ResidueChecked { left: Vec::new() } },
+        Case {
+            name: "question asked",
+            input: |driven| Input::Acted {
+                turn: turn(driven),
+                act: Act::Ask { question: "Where?".into(), default: None },
+            },
+        },
+        Case { name: "answer", input: |_| Input::Answer { question: None, text: "that".into() } },
         Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new(), now: false } },
     ]
 }

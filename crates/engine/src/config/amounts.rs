@@ -359,6 +359,43 @@ impl Value for Millis {
     }
 }
 
+/// How long to wait, written like `30m`; 0 for not at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wait(u64);
+
+impl Wait {
+    /// In milliseconds.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Value for Wait {
+    const EXPECTED: &'static str = "a duration, or 0";
+    const EXAMPLE: &'static str = "\"30m\"";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        let none = value.as_integer().filter(|number| *number == 0).map(|_| Ok(Self(0)));
+        none.or_else(|| value.as_str().map(Self::from_text))
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        if text.trim() == "0" {
+            return Ok(Self(0));
+        }
+        let hint = format!("{}; 0 for not at all", duration::HINT);
+        duration::parse_ms(text).map(Self).map_err(|error| ValueError::new(error.to_string(), hint))
+    }
+
+    fn json(&self) -> Json {
+        if self.0 == 0 { json!("0") } else { Millis(self.0).json() }
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": "^\\s*(0|[0-9]+(ms|s|m|h|d))\\s*$" })
+    }
+}
+
 /// An amount of memory or disk in bytes, written like `8GiB`; 0 for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(u64);

@@ -382,7 +382,7 @@ fn server_name(name: &str) -> Result<(), ValueError> {
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         return Err(ValueError::new(
             format!("'{}' is not a valid name for an MCP server", name.escape_debug()),
-            "use at most 64 letters, digits, - and _",
+            "use at most 64 letters, digits, -, and _",
         ));
     }
     if name == OWN_MCP_SERVER {

@@ -9,7 +9,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Weight};
+use super::amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 use super::gates::Gates;
 use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
@@ -256,6 +256,10 @@ settings! {
         doc: "What happens when the provider rate-limits the agent: wait for the reset (wait), switch to the next \
               fallback, the last of which waits (fallback), or pause until you resume the loop (pause)",
     }
+    question_wait: Wait {
+        env: "WINDLASS_QUESTION_WAIT", flag: Some("--question-wait"), default: "0",
+        doc: "How long a question of the agent waits for your answer before its default is taken; 0 never waits",
+    }
     completion_promise: Promise {
         env: "WINDLASS_COMPLETION_PROMISE", flag: Some("--completion-promise"),
         default: "<promise>COMPLETE</promise>",
@@ -480,7 +484,7 @@ settings! {
         doc: "Show desktop notifications with notify-send or osascript, if available",
     }
     notify_on: Occasions {
-        env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed and stopped",
+        env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed, and stopped",
         doc: "Events to notify about: needs_person, completed, stopped (ended in any other way), waiting",
     }
     merge_returns: Returns {

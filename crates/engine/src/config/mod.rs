@@ -39,7 +39,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{ContextSpec, OnRateLimit, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
 
-pub use amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Weight};
+pub use amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField, TableKind};
@@ -147,6 +147,7 @@ fn defaults() -> Options {
         baseline: Some(true),
         verify: Some(Verify::default()),
         on_rate_limit: Some(OnRateLimit::default()),
+        question_wait: Some(Wait::default()),
         protect: Some(Globs::default()),
         secrets_allow: Some(Globs::default()),
         env_pass: Some(Names::default()),
@@ -166,4 +167,10 @@ fn defaults() -> Options {
         retention_days: Some(Days::of_known(DEFAULT_RETENTION_DAYS)),
         ..Options::default()
     }
+}
+
+/// For the fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use super::recipe::fuzzing::read_recipe;
 }

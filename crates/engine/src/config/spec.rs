@@ -15,7 +15,7 @@ use windlass_core::spec::{
     ReviewKind, SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 
-use super::amounts::Millis;
+use super::amounts::{Millis, Wait};
 use super::gates::Gate;
 use super::keys::Settings;
 use super::lists::{Commands, Files};
@@ -130,6 +130,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         on_limit: settings.on_limit.by_recipe("on_limit")?,
         on_rate_limit: settings.on_rate_limit.value.unwrap_or_default(),
         on_failure: recipe.on_failure.clone(),
+        question_wait_ms: settings.question_wait.value.map_or(0, Wait::get),
         time: TimeLimits {
             turn_timeout_ms: settings.turn_timeout.by_recipe("turn_timeout")?.get(),
             stall_timeout_ms: settings.stall_timeout.by_recipe("stall_timeout")?.get(),

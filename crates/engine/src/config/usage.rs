@@ -106,7 +106,7 @@ impl UsageError {
             UsageError::EmptyGoal => "add a goal: windlass run \"make the tests pass\"".into(),
             UsageError::GoalHasNul => "remove the NUL character".into(),
             UsageError::Name { .. } => {
-                "use a-z, 0-9, - and _, at most 64 characters, not starting with -".into()
+                "use a-z, 0-9, -, and _, at most 64 characters, not starting with -".into()
             }
             UsageError::UnknownRecipe { nearest: Some(near), .. } => format!("did you mean '{near}'?"),
             UsageError::UnknownRecipe { nearest: None, known, .. } => format!("known recipes: {}", known.join(", ")),

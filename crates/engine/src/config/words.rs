@@ -52,12 +52,12 @@ macro_rules! words {
 
 pub(super) use words;
 
-words!(SessionPolicy, "resume, fresh or keep_alive", "\"fresh\"", "session policy", [
+words!(SessionPolicy, "resume, fresh, or keep_alive", "\"fresh\"", "session policy", [
     "resume" => SessionPolicy::Resume,
     "fresh" => SessionPolicy::Fresh,
     "keep_alive" => SessionPolicy::KeepAlive,
 ]);
-words!(Verify, "clean, warm or cold", "\"clean\"", "verify level", [
+words!(Verify, "clean, warm, or cold", "\"clean\"", "verify level", [
     "clean" => Verify::Clean,
     "warm" => Verify::Warm,
     "cold" => Verify::Cold,
@@ -67,30 +67,30 @@ words!(OnLimit, "stop or pause", "\"pause\"", "limit policy", [
     "stop" => OnLimit::Stop,
     "pause" => OnLimit::Pause,
 ]);
-words!(OnRateLimit, "wait, fallback or pause", "\"wait\"", "rate limit policy", [
+words!(OnRateLimit, "wait, fallback, or pause", "\"wait\"", "rate limit policy", [
     "wait" => OnRateLimit::Wait,
     "fallback" => OnRateLimit::Fallback,
     "pause" => OnRateLimit::Pause,
 ]);
-words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
+words!(CommitPolicy, "engine, agent, or off", "\"engine\"", "commit policy", [
     "engine" => CommitPolicy::Engine,
     "agent" => CommitPolicy::Agent,
     "off" => CommitPolicy::Off,
 ]);
-words!(Sandbox, "auto, off, workspace, read-only or docker", "\"workspace\"", "sandbox", [
+words!(Sandbox, "auto, off, workspace, read-only, or docker", "\"workspace\"", "sandbox", [
     "auto" => Sandbox::Auto,
     "off" => Sandbox::Off,
     "workspace" => Sandbox::Workspace,
     "read-only" => Sandbox::ReadOnly,
     "docker" => Sandbox::Docker,
 ]);
-words!(NetworkAccess, "allow, deny or list", "\"deny\"", "network access", [
+words!(NetworkAccess, "allow, deny, or list", "\"deny\"", "network access", [
     "allow" => NetworkAccess::Allow,
     "deny" => NetworkAccess::Deny,
     "list" => NetworkAccess::List,
 ]);
 
-words!(SummariserKind, "deterministic, agent or endpoint", "\"deterministic\"", "summariser", [
+words!(SummariserKind, "deterministic, agent, or endpoint", "\"deterministic\"", "summariser", [
     "deterministic" => SummariserKind::Deterministic,
     "agent" => SummariserKind::Agent,
     "endpoint" => SummariserKind::Endpoint,

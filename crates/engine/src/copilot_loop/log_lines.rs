@@ -84,6 +84,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::QueueLeft { .. }
         | Event::NotTried { .. }
         | Event::Merged { .. }
+        | Event::Minimised { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }
         | Event::IterationStarted { .. }
@@ -104,6 +105,8 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::WaitEnded
         | Event::PauseRequested { .. }
         | Event::SteeringQueued { .. }
+        | Event::QuestionAsked { .. }
+        | Event::QuestionAnswered { .. }
         | Event::NetworkDenied { .. }
         | Event::ResidueChecked { .. }
         | Event::LoopStopped { .. } => {

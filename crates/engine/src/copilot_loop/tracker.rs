@@ -227,6 +227,7 @@ fn spec(registration: Registration) -> LoopSpec {
         on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: OnFailure::Stop,
+        question_wait_ms: 0,
         time: TimeLimits { turn_timeout_ms: 60 * MINUTE_MS, stall_timeout_ms: 5 * MINUTE_MS, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::External,

@@ -30,6 +30,7 @@ use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
+use crate::data::rubbish;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
@@ -94,6 +95,15 @@ pub(crate) enum Queueing {
     Watched,
     /// It stays queued, and starts when a server finds it.
     Background,
+}
+
+/// Who waits for the removal of what the loop no longer needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tidying {
+    /// The process that drove the loop.
+    Waits,
+    /// Nobody: a command wants its answer. The next process removes what is left.
+    GoesOn,
 }
 
 /// What the machine decided, and when.
@@ -170,7 +180,7 @@ impl Driver {
         };
         limits::release(&self.state.id);
         if self.state.status().is_ended() {
-            remove_temp(&self.engine, &self.state);
+            set_temp_aside(&self.engine, &self.state);
             if let Ok(workspace) = workspace_handle(&self.state) {
                 self.engine.workspaces.release(&workspace);
             }
@@ -496,14 +506,15 @@ impl Driver {
     }
 }
 
-/// Removes the judge's checkout, and what the loop's processes left in their temporary directory.
-fn remove_temp(engine: &Engine, state: &LoopState) {
+/// Moves the judge's checkout away, and what the loop's processes left in their temporary directory. Whoever stops the loop does
+/// not wait for their removal.
+fn set_temp_aside(engine: &Engine, state: &LoopState) {
     if let Err(error) = judge::hand_on(engine, state) {
         tracing::warn!(loop_id = %state.id, %error, "cannot keep what gates built on the base");
     }
     for dir in [engine.data.loop_temp(&state.id.0), engine.data.judge(&state.id.0)] {
-        if let Err(error) = engine.workspaces.remove_own(&dir) {
-            tracing::warn!(loop_id = %state.id, %error, "cannot remove a temporary directory of the loop");
+        if let Err(error) = rubbish::set_aside(&engine.data, &dir) {
+            tracing::warn!(loop_id = %state.id, %error, "cannot move a temporary directory of the loop away");
         }
     }
 }

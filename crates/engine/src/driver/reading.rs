@@ -44,7 +44,7 @@ impl Reading {
     ) -> Self {
         let mut watcher = TurnWatcher::new(state.spec.done.promise(), prompt);
         if state.review.is_some() {
-            watcher = watcher.answers(turn.role, prompt);
+            watcher = watcher.answers(turn.role);
         }
         if let Some((spec, review)) = state.reviewed()
             && let Some(milestone) = &spec.milestone

@@ -38,10 +38,15 @@ pub(super) async fn facts(context: &Context, state: &LoopState, turn: TurnKey) -
     Ok(Facts { changes: Some(changes), tools })
 }
 
+/// Whether this program has tools for the turn. An agent that nobody answers needs none to ask.
+pub(super) fn offers_tools(state: &LoopState, turn: TurnKey) -> bool {
+    state.review.is_some() || (turn.role == Role::Coder && state.spec.question_wait_ms > 0)
+}
+
 /// Whether the agent reaches this program through tools.
 fn has_tools(state: &LoopState, turn: TurnKey) -> bool {
     let adapter = state.agent(turn.role).profile.adapter();
-    state.review.is_some() && KnownAgent::of(adapter).is_some_and(|known| known.takes_mcp_servers)
+    offers_tools(state, turn) && KnownAgent::of(adapter).is_some_and(|known| known.takes_mcp_servers)
 }
 
 /// The servers that this program offers to the agent of a turn.

@@ -129,7 +129,7 @@ impl Job<'_> {
 
     /// The socket of this process's tools. Agents that cannot be told of MCP servers may start `windlass mcp` too.
     fn tools(&self) -> Result<Option<ToolSocket>, DriveError> {
-        if self.state.review.is_none() {
+        if !review::offers_tools(self.state, self.turn) {
             return Ok(None);
         }
         // A kept process keeps its tools through many turns, so they find out the turn.
@@ -188,7 +188,7 @@ impl Job<'_> {
         if self.keeps() {
             env.insert(live::TAG.into(), live::tag(self.state, self.turn.role));
         }
-        if self.state.review.is_some() {
+        if review::offers_tools(self.state, self.turn) {
             let socket = self.engine.data.tool_socket(&self.state.id, self.turn.role);
             env.insert(SOCKET_VARIABLE.into(), socket.to_string_lossy().into_owned());
         }

@@ -174,7 +174,17 @@ pub async fn measure(engine: &Engine, id: &LoopId) -> Result<Option<DiffSize>, E
 /// Removes the workspace of a loop that has ended. Its branch stays, and what no branch has is saved under refs, which are
 /// returned.
 pub async fn drop_workspace(engine: &Arc<Engine>, id: &LoopId) -> Result<Vec<String>, EngineError> {
-    let held = engine.take(id).await?;
+    let (_keep, shutdown) = watch::channel(false);
+    let held = loop {
+        match engine.take(id).await {
+            Ok(held) => break held,
+            // The end is written before its driver leaves.
+            Err(EngineError::Driven { .. }) => {
+                others_driver_left(engine, id, shutdown.clone()).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    };
     let removed = match engine.workspace(&held.state) {
         Ok(_) => engine.clean(&held, None).await.map(|removed| removed.saved),
         Err(error) => Err(error),

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
-use windlass_core::stop::{End, PauseReason, StopReason};
+use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
 
-use crate::view::LoopView;
+use crate::view::{LoopView, QuestionView};
 
 /// What somebody may want to be told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,12 @@ impl Occasion {
                 | PauseReason::Rejections { .. } => Some(Occasion::NeedsPerson),
             };
         }
-        matches!(event, Event::WaitStarted { .. }).then_some(Occasion::Waiting)
+        if let Event::QuestionAsked { until, .. } = event {
+            // Before the wait begins, so that there is more time; a default that is taken at once needs nobody.
+            return until.map(|_| Occasion::NeedsPerson);
+        }
+        let Event::WaitStarted { why, .. } = event else { return None };
+        (!matches!(why, WaitReason::Question { .. })).then_some(Occasion::Waiting)
     }
 }
 
@@ -90,11 +95,14 @@ struct About<'a> {
     status: &'a str,
     stop_reason: Option<&'a StopReason>,
     waiting_for: Option<&'a str>,
+    /// The question that was asked last and is open.
+    question: Option<&'a QuestionView>,
 }
 
 impl Message {
     pub(super) fn new(occasion: Occasion, state: &LoopState, at: Timestamp) -> Self {
         let view = LoopView::of(state);
+        let question = view.questions.iter().rfind(|question| question.open);
         let about = About {
             id: &view.id,
             name: &view.name,
@@ -103,11 +111,16 @@ impl Message {
             status: &view.status,
             stop_reason: view.stop_reason.as_ref(),
             waiting_for: view.waiting_for.as_deref(),
+            question,
         };
         let body = Body { event: occasion.name(), about, at };
         let body = serde_json::to_string(&body).unwrap_or_else(|error| unreachable!("plain data: {error}"));
         let why = view.waiting_for.as_deref().or(view.stop_reason.as_ref().map(StopReason::name));
         let words = match why {
+            _ if question.is_some() && occasion == Occasion::NeedsPerson => {
+                let question = question.map_or("", |question| &question.question);
+                format!("the agent asks: {question}")
+            }
             Some(why) if why != view.status => format!("{}: {why}", view.status),
             Some(_) | None => view.status.clone(),
         };

@@ -36,7 +36,7 @@ use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
 pub(crate) use registries::LOGIN_VARIABLES;
-pub(crate) use seal::remove_placeholders;
+pub(crate) use seal::{has_placeholders, remove_placeholders};
 use seal::{seal, seal_in_place};
 use table::DENIED;
 use windlass_workspace::{Judge, Kind, Workspace};

@@ -80,6 +80,11 @@ fn put_sealed(places: &mut Places, git_dir: &Path) {
     }
 }
 
+/// Whether something was made in the user's checkout and is not removed yet.
+pub(crate) fn has_placeholders(temp: &Path) -> bool {
+    temp.join(MADE).is_file()
+}
+
 /// Removes what was made in the user's checkout; nothing of the loop runs any more.
 pub(crate) fn remove_placeholders(temp: &Path) {
     let list = temp.join(MADE);

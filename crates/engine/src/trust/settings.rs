@@ -53,6 +53,7 @@ const HARMLESS: &[&str] = &[
     "max_running",
     "on_limit",
     "on_rate_limit",
+    "question_wait",
 ];
 
 /// Places that are read into prompts: harmless inside the repository.

@@ -90,7 +90,7 @@ fn mounts(policy: &SandboxPolicy) -> Vec<Value> {
             }
             Access::HiddenFile => (bind(Path::new("/dev/null"), &place.path, false), false),
             Access::ReadOnly => (bind(&place.source(), &place.path, false), true),
-            // A container has no overlays: it sees the upper directory without the lower one.
+            // A container has no overlays: it sees a copy.
             Access::Writable | Access::Layered => (bind(&place.source(), &place.path, true), true),
             Access::Link => continue,
         };

@@ -1,7 +1,7 @@
 //! Directories that a tree may change without changing them: overlays, mounted where only bubblewrap sees them.
 //!
 //! bubblewrap 0.8 mounts no overlays, so the process that becomes bubblewrap gets a mount namespace and mounts them before.
-//! Invariant: a layered place whose overlay cannot be mounted is an empty directory, never the real one.
+//! Invariant: a layered place whose overlay cannot be mounted is a copy (`copies`) or an empty directory, never the real one.
 
 use std::ffi::CString;
 use std::io;

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
+mod copies;
+#[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -24,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 pub(crate) use bwrap::{CAPABILITIES_OF_ROOT, arguments as bwrap_arguments};
+#[cfg(target_os = "linux")]
+pub(crate) use copies::fill as fill_copies;
 #[cfg(target_os = "linux")]
 pub(crate) use layers::Layers;
 #[cfg(target_os = "macos")]
@@ -138,7 +142,7 @@ pub enum Access {
     ReadOnly,
     Writable,
     /// A directory that seems writable: changes go to the directory named by `from`, and the real one stays as it is. Where
-    /// the system has no overlays, an empty directory is seen instead.
+    /// the system has no overlays, a copy is seen instead, or an empty directory if that would be too large.
     Layered,
     /// A symbolic link. Only bubblewrap makes it.
     Link,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::{Backend, Unavailable};
 
-const INSTALL: &str = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`; \
+const INSTALL: &str = "install it: `apt install bubblewrap`, `dnf install bubblewrap`, or `pacman -S bubblewrap`; \
                        or run without one: --sandbox off";
 
 fn unavailable(reason: String, fix: &str) -> Unavailable {

@@ -30,7 +30,7 @@ use windlass_process::CommandSpec;
 use super::bridge::Bridge;
 use super::inside::{Inside, WORD, Wrapped, memory};
 use crate::docker::{Daemon, DockerError, Start, create_body};
-use crate::sandbox::{Docker, SandboxPolicy};
+use crate::sandbox::{Docker, SandboxPolicy, fill_copies};
 use crate::spec::TreeLimits;
 use crate::sys::{self, Forked};
 
@@ -113,6 +113,7 @@ fn run(
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let mut told_to_end = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+        fill_copies(policy);
         let (door, listener) = Door::open(&docker.doors).map_err(|error| error.to_string())?;
         let mut args: Vec<String> =
             std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

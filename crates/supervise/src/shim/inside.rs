@@ -26,7 +26,7 @@ use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
 use crate::cgroup::Placement;
-use crate::sandbox::{Layers, SandboxPolicy, bwrap_arguments, restrict};
+use crate::sandbox::{Layers, SandboxPolicy, bwrap_arguments, fill_copies, restrict};
 use crate::spec::Containment;
 use crate::sys::{self, Forked, StringArray};
 
@@ -103,6 +103,9 @@ pub(super) fn start(
     let nothing = StringArray::new(Vec::new());
     let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
     let layers = Layers::of(policy)?;
+    if layers.is_none() {
+        fill_copies(policy);
+    }
     match placement.fork(layers.as_ref().map_or(0, Layers::namespaces))? {
         Forked::Parent { child } => Ok(Wrapped { pid: child, errors, clears_up: false }),
         Forked::Child => {
@@ -120,7 +123,7 @@ fn arguments(program: &Path, policy: &SandboxPolicy, own: RawFd, orders: RawFd) 
     let mut words: Vec<OsString> = vec![program.as_os_str().to_owned()];
     words.extend(bwrap_arguments(policy, rustix::process::geteuid().is_root()));
     words.push(format!("/proc/self/fd/{own}").into());
-    words.extend(std::env::args_os().skip(1));
+    words.extend(std::env::args_os().skip(1).filter(|word| word != crate::nursery::WORD));
     words.extend([WORD.into(), orders.to_string().into()]);
     let words: Result<Vec<_>, _> = words.into_iter().map(|word| CString::new(word.into_vec())).collect();
     Ok(StringArray::new(words?))

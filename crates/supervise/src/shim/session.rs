@@ -154,7 +154,9 @@ impl Session {
         match self.tree.next_message() {
             Some(Message::MainEnded { status, left }) => {
                 self.main_has_ended(status, left);
-                true
+                // Only the reaper is left then. Taking its namespace down can take longer than the agent ran, so
+                // the end is told first.
+                left > 0 || self.tree.must_be_awaited()
             }
             Some(Message::Hits { memory, processes }) => {
                 self.restraint.told(memory.into(), processes.into());
@@ -390,7 +392,10 @@ impl Session {
     }
 
     fn close(mut self) {
-        self.tree.wait_until_gone();
+        let empty = self.main_ended.is_some() && self.leftovers == 0 && !self.tree.must_be_awaited();
+        if !empty {
+            self.tree.wait_until_gone();
+        }
         self.finish_report();
         if self.idle {
             self.keep_what_came_late();
@@ -422,6 +427,9 @@ impl Session {
         }
         self.status.tell(&Status::Closed(record));
         self.status.finish(self.control);
+        if empty {
+            self.tree.wait_until_gone();
+        }
     }
 
     /// Writes all pending output and reports the length of the transcripts.

@@ -253,6 +253,11 @@ impl Tree {
         }
     }
 
+    /// Whether an empty tree is gone only once its reaper is: a sandbox has mounts and files that the next one finds.
+    pub(super) fn must_be_awaited(&self) -> bool {
+        self.wrapped || self.killed || self.containment != Containment::PidNamespace
+    }
+
     pub(super) fn was_killed(&self) -> bool {
         self.killed
     }

@@ -13,6 +13,7 @@ crate::cases![
     a_killed_engine_takes_its_tree_along,
     a_killed_engine_loses_no_output,
     a_killed_shim_takes_its_tree_along,
+    a_killed_nursery_leaves_its_shims_alone_and_is_replaced,
     a_killed_reaper_takes_the_tree_along,
     a_sweep_finds_what_was_left,
 ];
@@ -123,6 +124,31 @@ fn a_killed_reaper_takes_the_tree_along() {
         world.assert_gone();
         assert_eq!((record.ended, record.by), (Ended::Signaled { signal: 9 }, EndedBy::Itself));
     });
+}
+
+fn a_killed_nursery_leaves_its_shims_alone_and_is_replaced() {
+    let (first, second) = (World::new(), World::new());
+    let launcher = launcher();
+    let staying = first.staying("zoo");
+    let record = block_on(async {
+        let mut running = launcher.start(&staying).await.unwrap();
+        until_said(&mut running, &staying.stdout, "ready").await;
+        let nursery = parent_of(running.shim_pid().unwrap());
+        assert_ne!(nursery, std::process::id(), "a shim is forked by the nursery");
+        kill_process(pid(nursery), Signal::KILL).unwrap();
+        let mut next = launcher.start(&second.agent("exit", "3")).await.unwrap();
+        assert_ne!(parent_of(next.shim_pid().unwrap()), nursery);
+        assert_eq!(crate::world::finish(&mut next).await.1.ended, Ended::Exited { code: 3 });
+        running.stop();
+        crate::world::finish(&mut running).await.1
+    });
+    assert_eq!(record.by, EndedBy::Stopped, "the tree ran on");
+    first.assert_gone();
+}
+
+fn parent_of(process: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 fn a_sweep_finds_what_was_left() {

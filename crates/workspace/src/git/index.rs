@@ -60,7 +60,7 @@ impl Index {
         Self::parse(&std::fs::read(path)?, id_len)
     }
 
-    fn parse(bytes: &[u8], id_len: usize) -> Result<Self, IndexError> {
+    pub(super) fn parse(bytes: &[u8], id_len: usize) -> Result<Self, IndexError> {
         let body = bytes.len().checked_sub(id_len).and_then(|end| bytes.get(..end)).ok_or(IndexError::Damaged)?;
         let mut cursor = Cursor { bytes: body, at: 0 };
         if cursor.take(4)? != b"DIRC" {

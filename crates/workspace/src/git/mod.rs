@@ -9,6 +9,7 @@
 mod changes;
 mod failure;
 mod guard;
+mod held;
 mod host;
 mod index;
 mod leftover;
@@ -29,6 +30,7 @@ pub(crate) use changes::{between, parse_raw};
 pub use failure::GitError;
 pub use guard::TrustedConfig;
 pub(crate) use guard::own_settings;
+pub(crate) use held::HeldObjects;
 pub use host::GitHost;
 pub use index::{Entry, Index, IndexError, hex};
 pub(crate) use links::links_in;
@@ -56,7 +58,7 @@ pub struct Git {
     cwd: PathBuf,
     index: Option<PathBuf>,
     /// Where new objects are written instead of the repository's own store.
-    object_dir: Option<PathBuf>,
+    held: Option<Arc<HeldObjects>>,
     overrides: Vec<(String, String)>,
     /// Directories and files below which a dead process's locks may be removed.
     owned: Vec<PathBuf>,
@@ -75,7 +77,7 @@ impl Git {
             work_tree: None,
             cwd: dir.into(),
             index: None,
-            object_dir: None,
+            held: None,
             overrides: Vec::new(),
             owned: Vec::new(),
             fallback_identity: false,
@@ -109,7 +111,7 @@ impl Git {
         let mut owned = self.owned.clone();
         owned.push(git_dir.to_owned());
         let git_dir = Some(git_dir.to_owned());
-        Self { common_dir: git_dir.clone(), git_dir, object_dir: None, owned, ..self.clone() }
+        Self { common_dir: git_dir.clone(), git_dir, held: None, owned, ..self.clone() }
     }
 
     /// With this index file instead of the repository's own.
@@ -119,18 +121,16 @@ impl Git {
         self
     }
 
-    /// Writes new objects to this directory, whose alternate is the repository's own store.
+    /// Writes new objects there, where the repository's own store is an alternate.
     #[must_use]
-    pub(crate) fn quarantined(mut self, object_dir: &Path) -> Self {
-        self.object_dir = Some(object_dir.to_owned());
+    pub(crate) fn holding(mut self, held: Option<Arc<HeldObjects>>) -> Self {
+        self.held = held;
         self
     }
 
-    /// Writes new objects to the repository's own store.
-    #[must_use]
-    pub(crate) fn without_quarantine(mut self) -> Self {
-        self.object_dir = None;
-        self
+    /// Where it writes new objects, if not to the repository's own store.
+    pub(crate) fn held(&self) -> Option<&Arc<HeldObjects>> {
+        self.held.as_ref()
     }
 
     /// With further settings, over all others.
@@ -348,4 +348,14 @@ pub(crate) fn is_held(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
 /// Whether a git of a former engine still works on this index.
 pub(crate) fn at_work(index: &Path) -> bool {
     leftover::at_work(index)
+}
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    pub(crate) fn read_everything(bytes: &[u8]) {
+        let _ = super::changes::parse_raw("fuzzed", bytes);
+        for id_len in [20, 32] {
+            let _ = super::index::Index::parse(bytes, id_len);
+        }
+    }
 }

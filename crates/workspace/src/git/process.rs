@@ -113,12 +113,14 @@ fn command(call: &Call<'_>) -> Command {
         ("GIT_COMMON_DIR", &git.common_dir),
         ("GIT_WORK_TREE", &git.work_tree),
         ("GIT_INDEX_FILE", &git.index),
-        ("GIT_OBJECT_DIRECTORY", &git.object_dir),
     ];
     for (name, place) in places {
         if let Some(place) = place {
             command.env(name, place);
         }
+    }
+    if let Some(held) = &git.held {
+        command.env("GIT_OBJECT_DIRECTORY", held.dir());
     }
     if git.fallback_identity {
         command

@@ -327,3 +327,13 @@ async fn entries_of(
     put(&place.mode, &id, &place.path);
     Ok(())
 }
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    pub(crate) fn read_everything(bytes: &[u8]) {
+        let _ = super::read_raw(bytes);
+        for edits in super::mix::read_patch(bytes).values() {
+            let _ = super::mix::mixed(bytes, bytes, edits);
+        }
+    }
+}

@@ -91,7 +91,7 @@ impl Workspaces {
             git,
             base: workspace.base_commit.clone(),
             id_len: workspace.id_len,
-            stores: workspace.object_stores(),
+            stores: workspace.submodule_stores(),
         })
     }
 
@@ -403,4 +403,11 @@ fn is_real_dir(path: &Path) -> bool {
 
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
     std::fs::write(path, content).map_err(WorkspaceError::file("write", path))
+}
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    pub(crate) fn read_everything(bytes: &[u8]) {
+        let _ = super::parse_status(bytes);
+    }
 }

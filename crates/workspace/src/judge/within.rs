@@ -1,7 +1,7 @@
 //! Submodules in the judge's checkout: exactly the commits that the judged commit points to.
 //!
 //! Invariant: their files come from objects alone, by the ids that the commit names; what `.gitmodules` says counts for
-//! nothing here. A submodule whose commit is on this machine nowhere is an empty directory.
+//! nothing here. A submodule whose commit no submodule of the user's has is an empty directory, as in a new clone.
 
 use std::path::{Path, PathBuf};
 

@@ -32,11 +32,13 @@ pub(super) async fn set_aside(
     let bundle = place(workspace, name, commit);
     let saved = SavedRef { name: bundle.to_string_lossy().into_owned(), commit: commit.to_owned() };
     if bundle.exists() {
+        taint(git);
         return Ok(Some(saved));
     }
     if secret_in(git, workspace, commit).await?.is_none() {
         return Ok(None);
     }
+    taint(git);
     if let Some(dir) = bundle.parent() {
         let mut private = std::fs::DirBuilder::new();
         private.recursive(true).mode(0o700).create(dir).map_err(WorkspaceError::file("create", dir))?;
@@ -52,6 +54,12 @@ pub(super) async fn set_aside(
     git.run(&["update-ref", "-d", OWN_REF]).await?;
     made?;
     Ok(Some(saved))
+}
+
+fn taint(git: &Git) {
+    if let Some(held) = git.held() {
+        held.taint();
+    }
 }
 
 fn place(workspace: &Workspace, name: &str, commit: &str) -> PathBuf {

@@ -33,6 +33,11 @@ impl Repository {
         self.dir.join("index")
     }
 
+    /// The next use makes it again.
+    pub(crate) fn forget_index(&self) -> io::Result<()> {
+        copying::remove(&self.index())
+    }
+
     pub(crate) fn head(&self) -> PathBuf {
         self.dir.join("HEAD")
     }

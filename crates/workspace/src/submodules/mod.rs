@@ -78,6 +78,27 @@ impl Submodules {
     }
 }
 
+impl Submodules {
+    /// What the user should know of pointers that `.gitmodules` does not declare: nothing says where their files are.
+    pub(super) fn undeclared(&self, workspace: &Workspace) -> Option<String> {
+        let known: Vec<&str> = self
+            .present
+            .iter()
+            .map(|module| module.path.as_str())
+            .chain(self.missing.iter().map(String::as_str))
+            .collect();
+        let pointers = pointers(&workspace.index, None, workspace.id_len);
+        let paths = pointers.iter().map(|pointer| String::from_utf8_lossy(pointer.path.as_bytes()));
+        let unknown: Vec<_> = paths.filter(|path| !known.contains(&path.as_ref())).collect();
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "nested repositories that .gitmodules does not declare stay empty: {} (declare them with 'git submodule add')",
+                unknown.join(", ")
+            )
+        })
+    }
+}
+
 /// Git on a repository of the user's submodule, without its work tree, which may be gone.
 pub(super) fn users(host: &Arc<GitHost>, git_dir: &Path) -> Git {
     Git::repository(host.clone(), git_dir, git_dir).work_tree(git_dir)
@@ -162,6 +183,12 @@ impl Workspace {
     pub fn object_stores(&self) -> Vec<PathBuf> {
         let modules = self.submodules.iter().map(|module| module.git_dir.join("objects"));
         [self.objects()].into_iter().chain(modules).collect()
+    }
+
+    /// Where objects of the user's submodules are. What an agent made of others is not among them: nobody but Windlass could
+    /// check it out.
+    pub(super) fn submodule_stores(&self) -> Vec<PathBuf> {
+        self.submodules.iter().map(|module| module.git_dir.join("objects")).collect()
     }
 
     /// The user's repository of the submodule at this path.

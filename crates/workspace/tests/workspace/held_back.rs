@@ -96,7 +96,7 @@ async fn looking_for_it_starts_no_git() {
     write(&opened.workspace.dir.join("new.txt"), "2\n");
     fx.git(&opened.workspace.dir, &["commit", "-qam", "mine"]);
     workspaces.checkpoint(&opened.workspace, &next(&one, "t2")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["rev-parse", "fetch", "update-ref", "add", "write-tree", "diff-tree", "rev-list"]);
+    assert_eq!(spawns.take(), ["rev-parse", "fetch", "add", "write-tree", "diff-tree", "rev-list", "update-ref"]);
 }
 
 #[tokio::test]

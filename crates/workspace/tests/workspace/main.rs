@@ -17,3 +17,4 @@ mod merge;
 mod nested;
 mod queue;
 mod submodules;
+mod unstored;

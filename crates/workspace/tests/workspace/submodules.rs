@@ -191,6 +191,18 @@ async fn a_link_in_the_place_of_a_submodule_is_not_written_through() {
 }
 
 #[tokio::test]
+async fn a_pointer_that_nothing_declares_is_named() {
+    let fx = project();
+    let head = fx.git(&fx.repo, &["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},vendor/lost", head.trim());
+    fx.git(&fx.repo, &["update-index", "--add", "--cacheinfo", &entry]);
+    fx.git(&fx.repo, &["commit", "-qm", "a pointer"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let [note] = &opened.notes[..] else { panic!("{:?}", opened.notes) };
+    assert!(note.contains("does not declare stay empty: vendor/lost ("), "{note}");
+}
+
+#[tokio::test]
 async fn a_submodule_that_the_user_has_not_is_empty_and_named() {
     let fx = project();
     fx.git(&fx.repo, &["submodule", "--quiet", "deinit", "--all", "-f"]);
@@ -204,4 +216,26 @@ async fn a_submodule_that_the_user_has_not_is_empty_and_named() {
     }
     let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
     assert!(!one.created && one.held_back.is_empty(), "{one:?}");
+}
+
+#[tokio::test]
+async fn submodule_that_only_the_agent_has_is_empty_for_the_judge() {
+    let fx = project();
+    let outside = library(&fx, "outside");
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    fx.git(&ws.dir, &["submodule", "--quiet", "add", &outside.display().to_string(), "new"]);
+    // A commit of the project itself is on this machine too.
+    let head = fx.git(&fx.repo, &["rev-parse", "HEAD"]);
+    fx.git(&ws.dir, &["update-index", "--add", "--cacheinfo", &format!("160000,{head},itself")]);
+    fx.git(&ws.dir, &["commit", "-qam", "pointers"]);
+    // One that moved is the user's still.
+    fx.git(&ws.dir, &["mv", "libs/sub", "moved"]);
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert!(one.notes.iter().any(|note| note.starts_with("new is a new submodule")), "{:?}", one.notes);
+    let (_, tree) = judge(&fx, &opened, one.commit.as_deref().expect("commit")).await;
+    for path in ["new", "itself"] {
+        assert!(std::fs::read_dir(tree.join(path)).map_or(0, Iterator::count) == 0, "{path}");
+    }
+    assert_eq!(read(&tree.join("moved/lib.c")), "int sub;\n");
 }

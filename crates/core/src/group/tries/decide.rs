@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::rank::rank;
-use super::{Losers, StoppedBecause, Tries, TriesEvent, TriesInput, evolve};
-use crate::group::{GroupRefusal, GroupStatus, LoopReport, Standing};
+use super::{Losers, StoppedBecause, Tries, TriesEffect, TriesEvent, TriesInput, evolve};
+use crate::group::{Group, GroupRefusal, GroupStatus, LoopReport, Standing};
 use crate::stop::End;
 
 pub(super) fn decide(group: &Tries, input: &TriesInput, now: Timestamp) -> Result<Vec<TriesEvent>, GroupRefusal> {
@@ -30,8 +30,9 @@ pub(super) fn decide(group: &Tries, input: &TriesInput, now: Timestamp) -> Resul
             batch.push(TriesEvent::TryMeasured { number: *number, diff: *diff });
         }
         TriesInput::Dropped { number, saved } => {
-            let picked = group.ranking.is_some();
-            batch.wanted(*number, |each| picked && !each.dropped)?;
+            if !group.effects().contains(&TriesEffect::Drop { number: *number }) {
+                return Err(GroupRefusal::Stale);
+            }
             batch.push(TriesEvent::LoserDropped { number: *number, saved: saved.clone() });
         }
         TriesInput::Stop => match group.stopped {

@@ -4,11 +4,16 @@ use super::{Batch, Refusal};
 use crate::ids::{Role, TurnKey};
 use crate::machine::input::Act;
 use crate::machine::review::{Opinion, ReviewEvent};
+use crate::review::MarkedQuestion;
 
 impl Batch {
     /// Something that an agent does through the engine while its turn is under way.
     pub(super) fn act(&mut self, turn: TurnKey, act: &Act) -> Result<(), Refusal> {
         self.expect_turn(turn)?;
+        if let (Act::Ask { question, default }, Role::Coder) = (act, turn.role) {
+            let asked = MarkedQuestion { question: question.clone(), default: default.clone() };
+            return self.ask(turn, &asked, true);
+        }
         if self.state.review.is_none() {
             return Err(Refusal::NotReviewed);
         }
@@ -31,6 +36,7 @@ impl Batch {
                 self.push(ReviewEvent::Reported { turn, report: report.clone() });
                 Ok(())
             }
+            // Only a coder gets answers, so nobody waits for one.
             Act::Ask { question, default } => {
                 self.push(ReviewEvent::QuestionDeferred { turn, question: question.clone(), default: default.clone() });
                 Ok(())

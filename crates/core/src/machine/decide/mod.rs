@@ -9,6 +9,7 @@ mod audit;
 mod infrastructure;
 mod network;
 mod opening;
+mod question;
 mod review;
 mod reviewer_failure;
 mod timer;
@@ -24,6 +25,7 @@ use super::activity::Phase;
 use super::event::{Event, Interrupt};
 use super::evolve::apply;
 use super::input::Input;
+use super::question::AnsweredBy;
 use super::state::{LoopState, Wish};
 use super::turn::RunningTurn;
 use crate::findings::FindingRefusal;
@@ -61,6 +63,12 @@ pub enum Refusal {
     AwaitsRuling,
     #[error("nothing is waiting for approval")]
     NothingToRule,
+    #[error("the loop has no open question")]
+    NoQuestion,
+    #[error("{}", answered(id, *by))]
+    Answered { id: String, by: AnsweredBy },
+    #[error("several questions are open ({}); name one with --question", .open.join(", "))]
+    WhichQuestion { open: Vec<String> },
     #[error("this loop has no reviewer")]
     NotReviewed,
     #[error("the {role} is not allowed to do that")]
@@ -69,6 +77,13 @@ pub enum Refusal {
     Finding(#[from] FindingRefusal),
     #[error(transparent)]
     Plan(#[from] AdjustError),
+}
+
+fn answered(id: &str, by: AnsweredBy) -> String {
+    match by {
+        AnsweredBy::Person => format!("question {id} is already answered"),
+        AnsweredBy::Default => format!("the deadline of question {id} has passed; its default was taken"),
+    }
 }
 
 pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -110,9 +125,11 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Stop => batch.stop()?,
         Input::Pause { now } => batch.pause(*now)?,
         Input::Steer { id, text, now } => batch.steer(id, text, *now)?,
+        Input::Answer { question, text } => batch.answer(question.as_deref(), text)?,
         Input::NetworkDenied { host, why, count } => batch.network_denied(host, why, *count)?,
         Input::ResidueChecked { left } => batch.residue_checked(left)?,
         Input::Merged { merge } => batch.merged(merge)?,
+        Input::Minimised { smaller } => batch.minimised(smaller)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {
             batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;
         }
@@ -139,6 +156,9 @@ impl Batch {
 
     fn stop_loop(&mut self, stop_reason: StopReason) {
         let status = stop_reason.end();
+        if status == End::Completed {
+            self.take_defaults(true);
+        }
         let outcome = (status == End::Completed).then(|| self.state.outcome_now());
         self.push(Event::LoopStopped {
             status,

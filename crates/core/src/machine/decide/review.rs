@@ -140,8 +140,8 @@ impl Batch {
             self.push(Event::ClaimRefused { iteration, because: RefusedBecause::HeldBack { files } });
             return self.next_iteration();
         }
-        if self.state.undelivered_steering().next().is_some() {
-            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+        if let Some(because) = self.unheard() {
+            self.push(Event::ClaimRefused { iteration, because });
             return self.next_iteration();
         }
         let wants_more = self
@@ -200,9 +200,9 @@ impl Batch {
 
     fn complete(&mut self) {
         // Somebody spoke while the post-action ran.
-        if self.state.undelivered_steering().next().is_some() {
+        if let Some(because) = self.unheard() {
             let iteration = self.state.iteration;
-            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+            self.push(Event::ClaimRefused { iteration, because });
             return self.next_iteration();
         }
         let asks = self.state.spec.review.as_ref().is_some_and(|review| review.human_review);

@@ -55,9 +55,13 @@ impl Batch {
             Role::Coder => self.state.undelivered_steering().map(|message| message.id.clone()).collect(),
             Role::Auditor | Role::Acceptor | Role::Summariser | Role::Planner | Role::Finisher => Vec::new(),
         };
+        let answers = match turn.role {
+            Role::Coder => self.state.undelivered_answers().map(|(question, _)| question.id.clone()).collect(),
+            Role::Auditor | Role::Acceptor | Role::Summariser | Role::Planner | Role::Finisher => Vec::new(),
+        };
         let turn_id = self.state.turn_id(turn);
         let agent = self.state.chosen.get(&turn.role.seat()).copied().unwrap_or(0);
-        self.push(Event::TurnStarted { turn, turn_id, agent, session, steering, recovery });
+        self.push(Event::TurnStarted { turn, turn_id, agent, session, steering, answers, recovery });
     }
 
     pub(super) fn interrupt_turn(&mut self, why: Interrupt) -> Result<(), Refusal> {
@@ -113,6 +117,9 @@ impl Batch {
             return Ok(());
         }
         self.note_answer(turn, answer);
+        if report.outcome.is_finished() {
+            self.note_questions(turn, &report.questions);
+        }
         match &report.outcome {
             TurnOutcome::Finished => self.close_turn(ended, answer),
             // The work is accepted already; what was to follow it may fail.

@@ -48,12 +48,19 @@ impl Batch {
                 return self.after_post_action();
             }
             // The gates may run again in the same iteration, before the final review.
+            if self.judging_waits() {
+                return;
+            }
             if self.state.judged != iteration {
                 self.judged(false, failing);
             }
             return self.after_work();
         }
         let claim = self.state.claims_done();
+        let accepted = failing.is_empty() && self.state.held_back().is_empty() && !self.has_target();
+        if claim && accepted && self.judging_waits() {
+            return;
+        }
         self.judged(claim, failing.clone());
         if claim && self.accept_claim(failing) {
             return;
@@ -81,10 +88,7 @@ impl Batch {
     /// Whether the loop is over by this claim.
     pub(super) fn accept_claim(&mut self, failing: Vec<String>) -> bool {
         let iteration = self.state.iteration;
-        let target = match self.state.spec.done {
-            Done::Count { .. } | Done::Duration { .. } => true,
-            Done::Promise { .. } | Done::Gates | Done::Review => false,
-        };
+        let target = self.has_target();
         let held_back = self.state.held_back().to_vec();
         if !failing.is_empty() || !held_back.is_empty() {
             if target {
@@ -98,12 +102,20 @@ impl Batch {
             }
             return target;
         }
-        if self.state.undelivered_steering().next().is_some() && !target {
-            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+        if let Some(because) = self.unheard().filter(|_| !target) {
+            self.push(Event::ClaimRefused { iteration, because });
             return false;
         }
         self.stop_loop(StopReason::Completed);
         true
+    }
+
+    /// Whether the loop works for a time or so many times, whatever anybody says.
+    fn has_target(&self) -> bool {
+        match self.state.spec.done {
+            Done::Count { .. } | Done::Duration { .. } => true,
+            Done::Promise { .. } | Done::Gates | Done::Review => false,
+        }
     }
 
     /// The time or the count is up, and the work is not what was asked for.
@@ -135,6 +147,9 @@ impl Batch {
         }
         if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
             return self.target_or_limit(limit);
+        }
+        if self.questions_wait() {
+            return;
         }
         self.unless_told_to_rest(|batch| {
             let iteration = batch.state.iteration + 1;

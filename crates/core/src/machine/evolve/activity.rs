@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::question;
 use crate::agent::{TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Doing, Next, Phase, Then};
@@ -154,6 +155,7 @@ pub(super) fn turn_ended(state: &mut LoopState, ended: EndedTurn) {
         for message in state.steering.iter_mut().filter(|message| message.delivered == Some(ended.key)) {
             message.delivered = None;
         }
+        question::told_again(state, ended.key);
     }
     let ended = Shared::new(ended);
     let then = if ended.again { Then::Retry(ended.clone()) } else { Then::after(ended.key.role) };

@@ -1,6 +1,7 @@
 //! The fold: what an event means for the state. It decides nothing and never fails.
 
 mod activity;
+mod question;
 mod review;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,7 @@ impl LoopState {
             seq: 1,
             activity: Activity::Created,
             merged: None,
+            smaller: None,
             iteration: 0,
             continued: Continued::default(),
             workspace: None,
@@ -69,6 +71,7 @@ impl LoopState {
             usage: UsageLedger::default(),
             claims: Claims::default(),
             steering: Shared::default(),
+            questions: Shared::default(),
             denied_hosts: BTreeMap::new(),
             residue: None,
             wish: None,
@@ -122,7 +125,8 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             review::remember(state);
             state.iteration = *iteration;
         }
-        Event::TurnStarted { turn, session, steering, recovery, .. } => {
+        Event::TurnStarted { turn, session, steering, answers, recovery, .. } => {
+            question::delivered(state, *turn, answers);
             turn_started(state, at, *turn, session, steering, *recovery);
         }
         Event::SessionFound { turn, session } => {
@@ -188,6 +192,8 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::SteeringQueued { id, text } => {
             state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
         }
+        Event::QuestionAsked { .. } => question::asked(state, at, event),
+        Event::QuestionAnswered { .. } => question::answered(state, at, event),
         Event::RolledBack { to_iteration, commit, tree, .. } => rolled_back(state, *to_iteration, commit, tree),
         Event::NetworkDenied { host, count, .. } => {
             state.denied_hosts.insert(host.clone(), *count);
@@ -196,6 +202,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }
         Event::Merged { merge } => state.merged = Some(merge.clone()),
+        Event::Minimised { smaller } => state.smaller = Some(smaller.clone()),
         Event::LoopStopped { stop_reason, outcome, .. } => {
             activity::stopped(state, stop_reason, *outcome);
             state.stopped_at = Some(at);
@@ -237,6 +244,7 @@ fn continued(state: &mut LoopState, goal: Option<&str>, target: Option<&str>) {
     }
     state.continued = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
     state.merged = None;
+    state.smaller = None;
     state.gates.clear();
     state.gate_runs.clear();
     state.last_turn = None;

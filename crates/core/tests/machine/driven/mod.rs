@@ -15,6 +15,7 @@ use windlass_core::machine::{
 };
 use windlass_core::profile::AgentProfile;
 use windlass_core::resources::ResourceSpec;
+use windlass_core::review::MarkedQuestion;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
     AgentChoice, CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit,
@@ -48,6 +49,7 @@ pub fn promise_loop() -> LoopSpec {
         on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: OnFailure::Stop,
+        question_wait_ms: 0,
         time: TimeLimits { turn_timeout_ms: HOUR, stall_timeout_ms: 5 * MINUTE, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::Clone,
@@ -256,6 +258,12 @@ pub fn gate_report(command: &str, verdict: Verdict, commit: Option<String>) -> G
 
 pub fn finished() -> TurnReport {
     TurnReport { session: Some("s1".into()), ..TurnReport::bare(TurnOutcome::Finished) }
+}
+
+/// A turn whose answer has a question.
+pub fn asking(question: &str, default: Option<&str>) -> TurnReport {
+    let asked = MarkedQuestion { question: question.into(), default: default.map(str::to_owned) };
+    TurnReport { questions: vec![asked], ..finished() }
 }
 
 pub fn claimed() -> TurnReport {

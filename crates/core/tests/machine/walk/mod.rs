@@ -16,9 +16,10 @@ use proptest::prelude::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, SummaryReport,
-    TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
+    Act, CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, Smaller,
+    SummaryReport, Timer, TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
+use windlass_core::review::MarkedQuestion;
 use windlass_core::spec::{
     CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
     WorkspaceKind,
@@ -190,6 +191,15 @@ impl Dice {
             Effect::RunTurn { turn, .. } if driven.state.review.is_some() && self.one_in(4) => {
                 Input::Acted { turn, act: self.act(turn) }
             }
+            Effect::RunTurn { turn, .. } if driven.state.review.is_none() && self.one_in(20) => {
+                let MarkedQuestion { question, default } = self.question();
+                Input::Acted { turn, act: Act::Ask { question, default } }
+            }
+            Effect::SetTimer { timer: Timer { kind: TimerKind::Wait, .. } }
+                if driven.state.open_questions().next().is_some() && self.one_in(2) =>
+            {
+                self.person_answers()
+            }
             Effect::RunTurn { turn, .. } => {
                 let input = self.turn(turn);
                 self.spoken(&driven.state, input)
@@ -280,9 +290,20 @@ impl Dice {
             session: (!self.one_in(3)).then(|| self.session()),
             usage: self.usage(),
             last_words: "words".into(),
+            questions: (0..self.throw(24).saturating_sub(21)).map(|_| self.question()).collect(),
             duration_ms: self.throw(MINUTE),
             ..TurnReport::bare(outcome)
         }
+    }
+
+    fn question(&mut self) -> MarkedQuestion {
+        let default = self.one_in(2).then(|| "that".to_owned());
+        MarkedQuestion { question: format!("which of {}?", self.throw(30)), default }
+    }
+
+    fn person_answers(&mut self) -> Input {
+        let question = (!self.one_in(3)).then(|| format!("q{}", 1 + self.throw(3)));
+        Input::Answer { question, text: "this".into() }
     }
 
     fn summary(&mut self) -> SummaryReport {
@@ -312,8 +333,9 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(13) {
+        match self.throw(14) {
             0..=2 => self.open(),
+            13 => self.person_answers(),
             11 => Input::Queue { max_running: 2 },
             12 => Input::LeaveQueue { turn_began: self.one_in(2) },
             3 => Input::Attach { alive_until: None },
@@ -335,6 +357,10 @@ impl Dice {
                 }
             }
             9 => Input::Merged { merge: Merge { commit: format!("merge-{}", self.throw(3)), target: "main".into() } },
+            13 => {
+                let head = format!("commit-{}.coder.1", self.throw(4));
+                Input::Minimised { smaller: Smaller { commit: "smaller".into(), head, kept: 1, hunks: 2 } }
+            }
             _ => Input::Steer {
                 id: format!("message-{}", self.throw(20)),
                 text: "do it well".into(),
@@ -454,9 +480,20 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
         0..=4,
     );
     let summariser = prop_oneof![3 => Just(SummariserKind::Deterministic), 1 => Just(SummariserKind::Agent)];
-    let ready = (any::<bool>(), any::<bool>(), summariser);
+    let question_wait_ms = prop_oneof![2 => Just(0), 1 => 1_u64..20 * MINUTE];
+    let ready = (any::<bool>(), any::<bool>(), summariser, question_wait_ms);
     (done, limits, kind, commit, on_failure, session, on_limit, gates, ready).prop_map(
-        |(done, limits, kind, commit, on_failure, session, on_limit, gates, (baseline, setup, summariser))| {
+        |(
+            done,
+            limits,
+            kind,
+            commit,
+            on_failure,
+            session,
+            on_limit,
+            gates,
+            (baseline, setup, summariser, question_wait_ms),
+        )| {
             let mut spec = promise_loop();
             spec.workspace.kind = kind;
             spec.workspace.baseline = baseline;
@@ -470,6 +507,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
                 session,
                 on_limit,
                 gates,
+                question_wait_ms,
                 time: TimeLimits { turn_timeout_ms: 20 * MINUTE, stall_timeout_ms: 5 * MINUTE, max_stalls: 3 },
                 ..spec
             }

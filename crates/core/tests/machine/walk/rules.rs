@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use windlass_core::agent::TurnOutcome;
-use windlass_core::ids::TurnKey;
+use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
     Effect, Event, Input, Opener, Refusal, ReviewEvent, Timer, TimerKind, decide, effects, evolve, replay,
 };
@@ -35,9 +35,10 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
             Input::Continue { .. } => end == End::Completed,
-            Input::RolledBack { .. } | Input::ResidueChecked { .. } | Input::Merged { .. } => {
-                given.after.status() == given.before.status()
-            }
+            Input::RolledBack { .. }
+            | Input::ResidueChecked { .. }
+            | Input::Merged { .. }
+            | Input::Minimised { .. } => given.after.status() == given.before.status(),
             Input::AmendMilestone { .. } => end != End::Completed && given.after.status() == given.before.status(),
             _ => false,
         };
@@ -87,6 +88,7 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
             }
             Event::RolledBack { .. }
             | Event::Merged { .. }
+            | Event::Minimised { .. }
             | Event::ResidueChecked { .. }
             | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
             _ => prop_assert!(!ended, "{} after the end", event.name()),
@@ -203,6 +205,39 @@ pub fn only_judged_changes_on_a_commit_are_verified(walk: &Walk) -> Result<(), T
     Ok(())
 }
 
+/// No iteration starts while somebody can still answer, and no question is answered twice or left open at the end.
+pub fn open_questions_hold_the_next_iteration(walk: &Walk) -> Result<(), TestCaseError> {
+    for given in &walk.given {
+        let mut open: Vec<String> = given.before.open_questions().map(|question| question.id.clone()).collect();
+        for event in given.events() {
+            match event {
+                Event::QuestionAsked { id, .. } => open.push(id.clone()),
+                Event::QuestionAnswered { id, .. } => {
+                    prop_assert!(open.contains(id), "{id} is answered twice");
+                    open.retain(|other| other != id);
+                }
+                Event::IterationStarted { iteration } => {
+                    prop_assert!(open.is_empty(), "iteration {iteration} starts although {open:?} are open");
+                }
+                Event::LoopStopped { status: End::Completed, .. } => prop_assert!(open.is_empty(), "{open:?}"),
+                Event::TurnStarted { turn, answers, .. } if turn.role == Role::Coder => {
+                    let unread = given.before.questions.iter().filter_map(|question| {
+                        let answer = question.answer.as_ref()?;
+                        answer.delivered.is_none().then_some(&question.id)
+                    });
+                    let unread: Vec<&String> = unread.collect();
+                    prop_assert!(unread.iter().all(|id| answers.contains(id)), "{unread:?} are not in {answers:?}");
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(given.after.open_questions().count(), open.len());
+        let waits = given.after.spec.question_wait_ms > 0;
+        prop_assert!(waits || open.is_empty(), "a loop that never waits has an open question");
+    }
+    Ok(())
+}
+
 pub fn a_decision_is_a_function_of_its_arguments(walk: &Walk) -> Result<(), TestCaseError> {
     for given in &walk.given {
         prop_assert_eq!(&decide(&given.before, &given.input, given.at), &given.result);
@@ -256,6 +291,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::LeaveQueue { .. }
         | Input::Attach { .. }
         | Input::Merged { .. }
+        | Input::Minimised { .. }
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }
@@ -265,6 +301,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::ResidueChecked { .. }
         | Input::NetworkDenied { .. }
         | Input::RolledBack { .. }
+        | Input::Answer { .. }
         | Input::Steer { .. } => return None,
     })
 }

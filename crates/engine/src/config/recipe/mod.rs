@@ -124,7 +124,7 @@ impl Entry {
         }
         if !is_valid_name(&self.name) {
             let problem = format!("'{}' is not a valid recipe name", self.name.escape_debug());
-            return fault(problem, "use a-z, 0-9, - and _, at most 64 characters, not starting with -");
+            return fault(problem, "use a-z, 0-9, -, and _, at most 64 characters, not starting with -");
         }
         Ok(())
     }
@@ -352,5 +352,15 @@ mod tests {
         let recipes = Recipes::find(&paths, Some(&dir.path().join("repo"))).unwrap();
         assert_eq!(recipes.get("mine").unwrap().unwrap().done, DoneKind::Target);
         assert_eq!(recipes.get("base").unwrap().unwrap().done, DoneKind::Promise);
+    }
+}
+
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use super::{ConfigError, Path, RecipeFile, RecipeSource};
+
+    /// Reads the text of a user's recipe.
+    pub fn read_recipe(text: &str) -> Result<RecipeFile, ConfigError> {
+        RecipeFile::read("fuzzed", RecipeSource::User, Path::new("fuzzed.toml"), text.to_owned())
     }
 }

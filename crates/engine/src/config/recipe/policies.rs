@@ -45,14 +45,14 @@ impl DefaultFor {
     }
 }
 
-words!(DoneKind, "promise, gates, target, findings_clear or verdict", "\"promise\"", "kind of done", [
+words!(DoneKind, "promise, gates, target, findings_clear, or verdict", "\"promise\"", "kind of done", [
     "promise" => DoneKind::Promise,
     "gates" => DoneKind::Gates,
     "target" => DoneKind::Target,
     "findings_clear" => DoneKind::FindingsClear,
     "verdict" => DoneKind::Verdict,
 ]);
-words!(DefaultFor, "goal, target, plan or milestone", "\"goal\"", "occasion", [
+words!(DefaultFor, "goal, target, plan, or milestone", "\"goal\"", "occasion", [
     "goal" => DefaultFor::Goal,
     "target" => DefaultFor::Target,
     "plan" => DefaultFor::Plan,
@@ -64,7 +64,7 @@ words!(ReviewKind, "audit or acceptance", "\"audit\"", "kind of review", [
 ]);
 
 impl Value for OnFailure {
-    const EXPECTED: &'static str = "stop, continue, count_as_rejection or a table { retry = 3 }";
+    const EXPECTED: &'static str = "stop, continue, count_as_rejection, or a table { retry = 3 }";
     const EXAMPLE: &'static str = "{ retry = 3 }";
 
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
