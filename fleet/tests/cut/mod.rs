@@ -1,0 +1,66 @@
+//! A proxy before PostgreSQL that loses the answer to a commit, as a network does that breaks at the wrong moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub struct Proxy {
+    pub url: String,
+    armed: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    pub async fn start(url: &str) -> Self {
+        let address = url.split('@').nth(1).unwrap().split('/').next().unwrap().to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let here = listener.local_addr().unwrap().to_string();
+        let armed = Arc::new(AtomicBool::new(false));
+        let shared = Arc::clone(&armed);
+        let target = address.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&target).await.unwrap();
+                tokio::spawn(relay(client, server, Arc::clone(&shared)));
+            }
+        });
+        Self { url: url.replace(&address, &here), armed }
+    }
+
+    pub fn lose_next_commit(&self) {
+        self.armed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the answer was lost since.
+    pub fn lost(&self) -> bool {
+        !self.armed.load(Ordering::SeqCst)
+    }
+}
+
+async fn relay(mut client: TcpStream, mut server: TcpStream, armed: Arc<AtomicBool>) {
+    let (mut asked, mut answered) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let Ok(count @ 1..) = read else { return };
+                let commits = asked[..count].windows(6).any(|bytes| bytes == b"COMMIT");
+                let lose = commits && armed.swap(false, Ordering::SeqCst);
+                if server.write_all(&asked[..count]).await.is_err() {
+                    return;
+                }
+                if lose {
+                    // Written by the time the server answers; the client hears nothing of it.
+                    let _ = server.read(&mut answered).await;
+                    return;
+                }
+            }
+            read = server.read(&mut answered) => {
+                let Ok(count @ 1..) = read else { return };
+                if client.write_all(&answered[..count]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
