@@ -23,6 +23,12 @@ pub(crate) const WORD: &str = "nursery";
 /// A fork takes less than a millisecond. A nursery that somebody stopped is replaced.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A nursery that is gone is an error and not a signal. Elsewhere it is an error by what the program does with the signal.
+#[cfg(target_os = "linux")]
+const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const QUIETLY: SendFlags = SendFlags::empty();
+
 #[derive(Debug)]
 pub(crate) struct Nursery {
     socket: UnixStream,
@@ -53,7 +59,7 @@ impl Nursery {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         beside.push(SendAncillaryMessage::ScmRights(&stdio));
-        sendmsg(&self.socket, &[IoSlice::new(&[1])], &mut beside, SendFlags::NOSIGNAL)?;
+        sendmsg(&self.socket, &[IoSlice::new(&[1])], &mut beside, QUIETLY)?;
         let mut answer = [0; 4];
         (&self.socket).read_exact(&mut answer)?;
         match i32::from_le_bytes(answer) {
