@@ -136,8 +136,19 @@ max_running = 2
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
     let gates = "[\"cargo test\",\"make \\\"x\\\"\"]";
     assert_eq!(
-        shown[19..28],
-        ["\"2h\"", "3.0", "1000", "\"pause\"", "\"pause\"", "\"DONE\"", gates, "[\"./hidden.sh\"]", "\"warm\""]
+        shown[19..29],
+        [
+            "\"2h\"",
+            "3.0",
+            "1000",
+            "\"pause\"",
+            "\"pause\"",
+            "\"30m\"",
+            "\"DONE\"",
+            gates,
+            "[\"./hidden.sh\"]",
+            "\"warm\""
+        ]
     );
 }
 
