@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Whoever looks at each report and at nothing else misses no commit, the last one included.
+    /// A reader that looks only when a commit is reported misses none, the last one included.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn commit_is_visible_when_it_is_reported() {
         const COMMITS: usize = 100;

@@ -184,7 +184,7 @@ impl Model {
         feed.back = feed.back.min(feed.lines.len());
     }
 
-    /// What a loop changed, for who is about to approve or reject it.
+    /// What a loop changed, shown before it is approved or rejected.
     pub fn diffstat(&mut self, id: &str, lines: Vec<String>) {
         if let Some(prompt) = self.prompt.as_mut().filter(|prompt| prompt.id == id) {
             prompt.about = lines;

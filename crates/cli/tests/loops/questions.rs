@@ -1,4 +1,4 @@
-//! Questions of an agent: who is told, who answers, and what happens if nobody does.
+//! Questions of an agent: notifications, answers, and defaults.
 
 use serde_json::{Value, json};
 

@@ -246,7 +246,7 @@ impl Driver {
                 }
                 return Ok(Left::ShutDown);
             }
-            // Whoever only answers a command, or waits, opens no workspace.
+            // Answering a command or waiting opens no workspace.
             if !looked && wanted.iter().any(Effect::needs_files) {
                 looked = true;
                 self.look_for_files().await?;
@@ -525,7 +525,7 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Moves the judge's checkout away, and what the loop's processes left in their temporary directory. Whoever stops the loop does
+/// Moves the judge's checkout away, and what the loop's processes left in their temporary directory. A stop does
 /// not wait for their removal.
 fn set_temp_aside(engine: &Engine, state: &LoopState) {
     if let Err(error) = judge::hand_on(engine, state) {

@@ -194,7 +194,7 @@ impl Engine {
         Ok(changed)
     }
 
-    /// Brings a group to rest: waits for whoever drives it, and drives it here if nobody does.
+    /// Brings a group to rest: waits for its driver, or drives it here if it has none.
     pub async fn settle_group<K: Kind>(self: &Arc<Self>, kind: Arc<K>, id: &GroupId) -> Result<(), EngineError> {
         let (_keep, shutdown) = tokio::sync::watch::channel(false);
         loop {
