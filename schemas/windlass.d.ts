@@ -65,6 +65,8 @@ export interface WindlassSettings {
   memory?: string;
   /** Limit on the total memory of a loop's processes; the system kills processes above it. Default: 80% of the machine's memory. */
   memory_limit?: string;
+  /** How often the merge queue gives a loop with a conflict back to its agent. Default: 2. */
+  merge_returns?: number;
   /** Model to use, if the agent's command contains {model}. Default: the agent's default. */
   model?: string;
   /** Network access in the sandbox: allow all (allow), deny all (deny), or only network_hosts (list). Default: allow. */
@@ -101,6 +103,18 @@ export interface WindlassSettings {
   protect?: Array<string>;
   /** How long a question of the agent waits for your answer before its default is taken; 0 never waits. Default: 0. */
   question_wait?: string;
+  /** Part of queue_tokens_per_hour and queue_usd_per_hour that the queue leaves to you. Default: 20%. */
+  queue_keep?: string;
+  /** Hand verified goals of the queue to the merge queue. Goals that depend on them start when they are merged. Default: false. */
+  queue_merge?: boolean;
+  /** Maximum number of goals of the queue that run at once with one agent. Default: 2. */
+  queue_per_account?: number;
+  /** Maximum number of goals of the queue that run at once in one project. Default: 2. */
+  queue_per_project?: number;
+  /** Tokens that one agent's account has for an hour. Once goals of the queue have used that, less queue_keep, no further one starts. Default: none. */
+  queue_tokens_per_hour?: number;
+  /** The same in US dollars, for agents that report their cost. Default: none. */
+  queue_usd_per_hour?: number;
   /** Recipe: a named set of defaults for a loop. Default: promise. */
   recipe?: string;
   /** Whether 'windlass serve' resumes loops that were interrupted during a turn. Default: true for milestones. */

@@ -38,7 +38,7 @@ before(async () => {
   const waiting = await world.loop("Wait for the provider", { agent: "limited" }, { name: "limited" });
   await world.until(waiting.id, (item) => item.type === "wait_started");
   await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE} \u202e turned`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
-  paths = ["/", "/new", "/milestones", "/usage", "/agents", "/settings", "/nowhere", ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
+  paths = ["/", "/new", "/queue", "/milestones", "/usage", "/agents", "/settings", "/nowhere", ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
 });
 after(() => world.end());
 

@@ -93,7 +93,7 @@ fn no_target(name: &str) -> Problem {
 }
 
 /// The files of a patch as git writes it, and how many are left out.
-fn files(patch: &[u8]) -> (Vec<FileDiff>, usize) {
+pub(crate) fn files(patch: &[u8]) -> (Vec<FileDiff>, usize) {
     let mut files: Vec<FileDiff> = Vec::new();
     let mut left_out = 0;
     let mut total = 0;

@@ -1,4 +1,6 @@
-//! Groups of loops: best of N.
+//! Groups of loops: best of N, the queue of goals, and finding a group of any kind.
+
+mod queue;
 
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use windlass_core::group::{GroupId, GroupKind, GroupStatus};
 use windlass_core::ids::{LoopId, slug};
 use windlass_core::spec::WorkspaceKind;
 use windlass_engine::engine::{Engine, status_word};
-use windlass_engine::groups::{HeldGroup, TriesCommand, TriesKind, TriesView};
+use windlass_engine::groups::{HeldGroup, MergesView, TriesCommand, TriesKind, TriesView};
 use windlass_store::{ListFilter, Listed, Rows};
 
 use crate::local::Local;
@@ -20,6 +22,8 @@ use crate::request::{App, Request};
 use crate::requests::StartLoop;
 use crate::start::{Prepared, prepared};
 use crate::trust;
+
+pub use queue::{AddGoal, AddGoals, AddedGoals, ListQueue, MoveGoal, OpenedQueue, RemoveGoal};
 
 /// So many tries at most: each has a workspace of its own.
 const MOST_TRIES: u32 = 16;
@@ -60,8 +64,18 @@ pub struct FindGroup {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FoundGroup {
-    /// `null` if no group has that name.
+    /// `null` if no group of tries has that name.
     pub group: Option<TriesView>,
+    /// `null` if no merge queue has that name.
+    #[serde(default)]
+    pub merges: Option<MergesView>,
+}
+
+/// A group of any kind, as people and scripts see it.
+#[derive(Debug, Clone)]
+pub enum AnyView {
+    Tries(TriesView),
+    Merges(MergesView),
 }
 
 /// Groups, newest first.
@@ -74,7 +88,11 @@ pub struct ListGroups {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GroupList {
+    /// Tries of the same goal.
     pub groups: Vec<TriesView>,
+    /// Merge queues.
+    #[serde(default)]
+    pub merges: Vec<MergesView>,
 }
 
 crate::loops::about_a_loop! {
@@ -109,7 +127,7 @@ impl StartTries {
             }
             let agreed = run.trust.take();
             let (mut one, settings) = prepared(here, run).await?;
-            refuse_in_place(&one)?;
+            refuse_in_place(&one, "tries run beside each other, so they cannot work in your checkout")?;
             one.notes.extend(project::check(&here.context, &one.project, &one.spec).await?);
             consent = Some(trust::consent(here, &one, &settings, agreed).await?);
             let Prepared { name, mut spec, branch_template, notes: more, .. } = one;
@@ -195,11 +213,10 @@ impl StartTries {
     }
 }
 
-fn refuse_in_place(one: &Prepared) -> Result<(), Problem> {
+fn refuse_in_place(one: &Prepared, message: &str) -> Result<(), Problem> {
     match one.spec.workspace.kind {
         WorkspaceKind::Clone => Ok(()),
         WorkspaceKind::InPlace | WorkspaceKind::External => {
-            let message = "tries run beside each other, so they cannot work in your checkout";
             Err(Problem::new(Kind::Invalid, message).field("in_place").hint("remove --in-place"))
         }
     }
@@ -276,11 +293,17 @@ impl Request for ListGroups {
     const NAME: &'static str = "groups";
 
     async fn perform(self, here: &Local) -> Result<GroupList, Problem> {
-        let Some(engine) = here.reader().await? else { return Ok(GroupList { groups: Vec::new() }) };
+        let mut list = GroupList { groups: Vec::new(), merges: Vec::new() };
+        let Some(engine) = here.reader().await? else { return Ok(list) };
         let filter = ListFilter { rows: Rows::Groups, project: self.project, summaries: true, ..ListFilter::default() };
-        let rows = engine.store.list(filter).await?;
-        let groups = rows.iter().filter(|row| is_tries(row)).map(view).collect::<Result<_, _>>()?;
-        Ok(GroupList { groups })
+        for row in engine.store.list(filter).await? {
+            match any_view(&row)? {
+                Some(AnyView::Tries(view)) => list.groups.push(view),
+                Some(AnyView::Merges(view)) => list.merges.push(view),
+                None => {}
+            }
+        }
+        Ok(list)
     }
 }
 
@@ -289,58 +312,79 @@ impl Request for FindGroup {
     const NAME: &'static str = "find_group";
 
     async fn perform(self, here: &Local) -> Result<FoundGroup, Problem> {
-        let none = FoundGroup { group: None };
-        let Some(engine) = here.reader().await? else { return Ok(none) };
+        let found = match self.row(here).await? {
+            Some(row) => any_view(&row)?,
+            None => None,
+        };
+        Ok(match found {
+            Some(AnyView::Tries(view)) => FoundGroup { group: Some(view), merges: None },
+            Some(AnyView::Merges(view)) => FoundGroup { group: None, merges: Some(view) },
+            None => FoundGroup { group: None, merges: None },
+        })
+    }
+}
+
+impl FindGroup {
+    /// What has that name, be it a loop or a group. What is in this project goes before a group of another one.
+    async fn row(&self, here: &Local) -> Result<Option<Listed>, Problem> {
+        let Some(engine) = here.reader().await? else { return Ok(None) };
         let in_project = match &self.project {
             Some(project) => engine.store.find(project, &self.name).await?,
             None => None,
         };
-        // A loop of this project goes before a group of another one.
         if let Some(row) = in_project {
-            return Ok(FoundGroup { group: is_tries(&row).then(|| view(&row)).transpose()? });
+            return Ok(Some(row));
         }
         if let Some(row) = engine.store.get(&self.name).await? {
-            return Ok(FoundGroup { group: is_tries(&row).then(|| view(&row)).transpose()? });
+            return Ok(Some(row));
         }
         let filter = ListFilter { rows: Rows::All, summaries: false, ..ListFilter::default() };
         let rows = engine.store.list(filter).await?;
         let named: Vec<&Listed> = rows.iter().filter(|row| row.entry.name == self.name).collect();
         match named[..] {
-            [only] if is_tries(only) => {
-                let row = engine.store.get(&only.entry.id).await?;
-                Ok(FoundGroup { group: row.as_ref().map(view).transpose()? })
-            }
-            _ => Ok(none),
+            [only] => Ok(engine.store.get(&only.entry.id).await?),
+            _ => Ok(None),
         }
     }
 }
 
 impl App {
     /// The group of this name or id, if there is one.
-    pub async fn find_group(&self, name: Option<&str>) -> Result<Option<TriesView>, Problem> {
+    pub async fn find_group(&self, name: Option<&str>) -> Result<Option<AnyView>, Problem> {
         let Some(name) = name else { return Ok(None) };
         let project = match self {
             App::Here(local) => local.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned()),
             App::There(_) => None,
         };
-        Ok(self.run(FindGroup { project, name: name.to_owned() }).await?.group)
+        let found = self.run(FindGroup { project, name: name.to_owned() }).await?;
+        Ok(found.group.map(AnyView::Tries).or(found.merges.map(AnyView::Merges)))
     }
 }
 
-fn is_tries(row: &Listed) -> bool {
-    GroupKind::of_name(&row.entry.kind) == Some(GroupKind::Tries)
+/// A group by the row of the catalogue; `None` for a loop.
+fn any_view(row: &Listed) -> Result<Option<AnyView>, Problem> {
+    Ok(match GroupKind::of_name(&row.entry.kind) {
+        Some(GroupKind::Tries) => Some(AnyView::Tries(view(row)?)),
+        Some(GroupKind::Merges) => Some(AnyView::Merges(MergesView::of_row(row).map_err(unreadable)?)),
+        Some(GroupKind::Queue) => None,
+        None => None,
+    })
 }
 
-/// A group by its id.
+/// A group of tries by its id.
 async fn found(here: &Local, id: &str) -> Result<Listed, Problem> {
     let engine = here.readable().await?;
+    let is_tries = |row: &Listed| GroupKind::of_name(&row.entry.kind) == Some(GroupKind::Tries);
     let row = engine.store.get(id).await?.filter(is_tries);
     row.ok_or_else(|| Problem::new(Kind::NotFound, format!("group '{id}' not found")).hint("see `windlass list`"))
 }
 
 fn view(row: &Listed) -> Result<TriesView, Problem> {
-    let mut view: TriesView = serde_json::from_str(&row.entry.summary)
-        .map_err(|error| Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}")))?;
+    let mut view: TriesView = serde_json::from_str(&row.entry.summary).map_err(unreadable)?;
     view.status = status_word(row).to_owned();
     Ok(view)
+}
+
+fn unreadable(error: serde_json::Error) -> Problem {
+    Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}"))
 }

@@ -41,13 +41,14 @@ pub use context::{Context, refuse_agents};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
 pub use groups::{
-    FindGroup, FoundGroup, GroupList, ListGroups, OpenedTries, ResumeGroup, ShowGroup, StartTries, StopGroup,
+    AddGoal, AddGoals, AddedGoals, AnyView, FindGroup, FoundGroup, GroupList, ListGroups, ListQueue, MoveGoal,
+    OpenedQueue, OpenedTries, RemoveGoal, ResumeGroup, ShowGroup, StartTries, StopGroup,
 };
 pub use history::*;
 pub use listing::LISTED_AS;
 pub use local::{Background, Local};
 pub use loops::*;
-pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport};
+pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport, MinimiseStep, MinimiseSteps, StepsReport, Why};
 pub use plan_rows::{fork_words, plan_rows};
 pub use problem::{Coded, CodedProblem, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
@@ -64,3 +65,4 @@ pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
 pub use watch::{Changes, LoopFeed};
+pub use work::{MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};

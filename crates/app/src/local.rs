@@ -12,7 +12,7 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::groups::{HeldGroup, TriesView};
+use windlass_engine::groups::{AnyGroup, HeldGroup, TriesView};
 use windlass_engine::journal;
 use windlass_engine::view::LoopView;
 use windlass_store::{LOOP, Listed};
@@ -26,7 +26,7 @@ use crate::request::Opened;
 pub trait Background: fmt::Debug + Send + Sync {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem>;
 
-    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem>;
+    async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem>;
 }
 
 #[derive(Debug)]
@@ -46,6 +46,11 @@ impl Local {
     pub fn on(context: Context, engine: Arc<Engine>, background: Arc<dyn Background>) -> Self {
         let writer = OnceCell::new_with(Some(engine));
         Self { context, background, writer, reader: OnceCell::new() }
+    }
+
+    /// The same once more, on an engine of it.
+    pub(crate) fn again(&self, engine: &Arc<Engine>) -> Self {
+        Self::on(self.context.clone(), Arc::clone(engine), Arc::clone(&self.background))
     }
 
     /// The engine, able to write.
@@ -102,7 +107,7 @@ impl Local {
         let engine = self.readable().await?;
         let listed = engine.store.get(id).await?.ok_or_else(|| Problem::no_loop(id))?;
         if listed.entry.kind != LOOP {
-            return Err(Problem::group(&listed.entry.name));
+            return Err(Problem::group(&listed.entry));
         }
         settled(&engine, listed).await
     }
@@ -126,14 +131,19 @@ impl Local {
         done
     }
 
-    /// Leaves an opened group to the background.
+    /// Leaves opened tries to the background.
     pub async fn hand_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<TriesView, Problem> {
         let view = TriesView::of(&held.state);
-        match held.state.status {
-            GroupStatus::Running => self.background.take_tries(engine, held).await?,
-            GroupStatus::Paused | GroupStatus::Ended(_) => engine.release_group(held).await?,
-        }
+        self.hand_group(engine, AnyGroup::Tries(Box::new(held))).await?;
         Ok(view)
+    }
+
+    /// Leaves a group to the background, if there is anything to drive.
+    pub async fn hand_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
+        match held.row().status {
+            GroupStatus::Running => self.background.take_group(engine, held).await,
+            GroupStatus::Paused | GroupStatus::Ended(_) => Ok(held.release(engine).await?),
+        }
     }
 
     /// Leaves an opened loop to the background, if there is anything to drive.

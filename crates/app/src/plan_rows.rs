@@ -16,7 +16,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     let command = spec.agent.profile.command.join(" ").replace("{self}", "windlass");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
     rows.push(("model", model(state)));
-    rows.extend(read_as_words(&spec.agent.profile).map(|words| ("answer", words.to_owned())));
+    rows.extend(read_as_words(&spec.agent.profile).map(|words| ("reads", words.to_owned())));
     for stand_in in &spec.fallbacks {
         rows.push(("then", stand_in.label()));
     }

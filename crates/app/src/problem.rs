@@ -4,13 +4,14 @@ mod sentences;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::group::GroupKind;
 use windlass_engine::config::{ConfigError, RequestError, UsageError};
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
 use windlass_engine::journal::JournalError;
 use windlass_engine::milestones::MilestonesError;
 use windlass_engine::trust::{Demand, TrustError};
-use windlass_store::StoreError;
+use windlass_store::{CatalogueEntry, StoreError};
 use windlass_workspace::WorkspaceError;
 
 use sentences::coded;
@@ -133,11 +134,22 @@ impl Problem {
     }
 
     /// A loop is needed, and this is a group.
-    pub fn group(name: &str) -> Self {
-        Self::refused(
-            format!("'{name}' is a group of tries, not a loop"),
-            format!("name one of its loops, such as {name}-1; see `windlass status {name}`"),
-        )
+    pub fn group(entry: &CatalogueEntry) -> Self {
+        let name = &entry.name;
+        match GroupKind::of_name(&entry.kind) {
+            Some(GroupKind::Tries) => Self::refused(
+                format!("'{name}' is a group of tries, not a loop"),
+                format!("name one of its loops, such as {name}-1; see `windlass status {name}`"),
+            ),
+            Some(GroupKind::Merges) => Self::refused(
+                format!("'{name}' is a merge queue, not a loop"),
+                format!("name one of its loops; see `windlass status {name}`"),
+            ),
+            Some(GroupKind::Queue) => {
+                Self::refused(format!("'{name}' is the queue of goals, not a loop"), "see `windlass queue list`")
+            }
+            None => Self::refused(format!("'{name}' is not a loop"), "see `windlass list`"),
+        }
     }
 
     pub fn no_loop(id: &str) -> Self {

@@ -117,6 +117,9 @@ pub struct CleanReport {
     pub kept_bytes: u64,
     pub removed: Vec<CleanedLoop>,
     pub kept: Vec<CleanedLoop>,
+    /// Ended groups that were removed because none of their loops is left.
+    #[serde(default)]
+    pub groups: Vec<CleanedGroup>,
     pub residue: Vec<Residue>,
     /// Loops that could not be checked, and why.
     pub warnings: Vec<String>,
@@ -143,6 +146,14 @@ pub struct CleanedLoop {
     pub saved: Vec<String>,
     pub ignored_files: u64,
     pub notes: Vec<String>,
+}
+
+/// A group whose record is removed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CleanedGroup {
+    pub id: String,
+    pub name: String,
+    pub project: String,
 }
 
 /// What was left behind of one loop.

@@ -127,7 +127,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// The loop, to which somebody has agreed.
-    fn agreed(self, consent: Consent) -> NewLoop {
+    pub(crate) fn agreed(self, consent: Consent) -> NewLoop {
         let Self { project, name, numbered, spec, branch_template, notes: _ } = self;
         NewLoop { id: None, project, name, numbered, spec, branch_template, consent }
     }

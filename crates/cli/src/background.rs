@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_app::{Background, Context, Kind, Problem};
-use windlass_core::group::tries::Tries;
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::groups::HeldGroup;
+use windlass_engine::groups::AnyGroup;
 
 use crate::serve;
 
@@ -28,10 +27,10 @@ impl Background for Detached {
         start_driver(&self.0, &id, &name)
     }
 
-    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
-        let (id, name) = (LoopId(held.state.id.0.clone()), held.state.name.clone());
-        engine.release_group(held).await?;
-        start_driver(&self.0, &id, &name)
+    async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
+        let row = held.row();
+        held.release(engine).await?;
+        start_driver(&self.0, &LoopId(row.id.0), &row.name)
     }
 }
 

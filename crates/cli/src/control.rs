@@ -1,18 +1,20 @@
 //! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`, `answer`.
 
-use windlass_app::{AnswerLoop, App, PauseLoop, Request, SteerLoop, StopLoop};
+use windlass_app::{AnswerLoop, AnyView, App, PauseLoop, Request, SteerLoop, StopLoop};
 use windlass_engine::view::LoopView;
 
 use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::groups::tries;
+use crate::groups::{merges, tries};
 use crate::run::print;
 use crate::style::json_line;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
-    if let Some(group) = app.find_group(args.name.get()).await? {
-        return tries::stop(app, group, args.json).await;
+    match app.find_group(args.name.get()).await? {
+        Some(AnyView::Tries(group)) => return tries::stop(app, group, args.json).await,
+        Some(AnyView::Merges(queue)) => return merges::stop(app, queue, args.json).await,
+        None => {}
     }
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, StopLoop { id }, "stopped; all processes have exited", args.json).await

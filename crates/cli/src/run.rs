@@ -6,21 +6,21 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_app::{
-    App, ContinueLoop, ForkLoop, IssueOf, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop,
-    StartLoop, Until, agents,
+    AnyView, App, ContinueLoop, ForkLoop, IssueOf, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop,
+    ShowLoop, StartLoop, Until, agents,
 };
+use windlass_core::group::GroupKind;
 use windlass_core::ids::LoopId;
 use windlass_core::stop::{Status, StopReason};
 use windlass_engine::feed::News;
 use windlass_engine::journal;
 use windlass_engine::trust::Seen;
-use windlass_store::LOOP;
 
 use crate::args::{ContinueArgs, ForkArgs, GoalSource, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
-use crate::groups::tries;
+use crate::groups::{self, merges, tries};
 use crate::project::offered_gates;
 use crate::style::{Style, json_line, printable};
 use crate::{status, trust};
@@ -113,8 +113,10 @@ pub async fn start<R: Opens + Clone>(
 
 pub async fn resume(app: &App, args: &ResumeArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
-    if let Some(group) = app.find_group(args.name.get()).await? {
-        return tries::resume(app, group, watching).await;
+    match app.find_group(args.name.get()).await? {
+        Some(AnyView::Tries(group)) => return tries::resume(app, group, watching).await,
+        Some(AnyView::Merges(queue)) => return merges::resume(app, queue, watching).await,
+        None => {}
     }
     let id = app.find(args.name.get()).await?.id;
     let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into(), take_over: args.take_over };
@@ -159,7 +161,7 @@ pub async fn fork(app: &App, args: &ForkArgs) -> Result<Exit, Failure> {
     start(app, request.clone(), trusting, (args.trust, parent.base_commit.as_deref()), watching).await
 }
 
-fn read_goal(app: &App, source: &GoalSource) -> Result<String, Failure> {
+pub fn read_goal(app: &App, source: &GoalSource) -> Result<String, Failure> {
     let cwd = std::env::current_dir()?;
     let from = match app {
         App::Here(local) => &local.context.cwd,
@@ -323,8 +325,8 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
     // Of the terminal that started it nothing may reach this process.
     let _ = rustix::process::setsid();
     let engine = local.engine().await?;
-    if engine.store.get(id).await?.is_some_and(|row| row.entry.kind != LOOP) {
-        return tries::drive(&engine, id).await;
+    if let Some(kind) = engine.store.get(id).await?.and_then(|row| GroupKind::of_name(&row.entry.kind)) {
+        return groups::drive(&engine, kind, id).await;
     }
     let mut held = engine.take(&LoopId(id.to_owned())).await?;
     if held.state.started_at.is_some() && matches!(held.state.status(), Status::Running | Status::Waiting { .. }) {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use windlass_app::{App, ShowLoop, Until};
+use windlass_app::{AnyView, App, ShowLoop, Until};
 use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
@@ -14,16 +14,24 @@ use crate::args::{LogsArgs, StatusArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Only};
-use crate::groups::tries;
+use crate::groups::{merges, tries};
 use crate::here;
 use crate::run::print;
 use crate::status;
 use crate::style::{Style, json_line, one_line, short};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
-    if let Some(group) = app.find_group(args.name.get()).await? {
-        print(&if args.json { json_line(&group) } else { tries::comparison(&group, Style::for_stdout()) });
-        return Ok(if args.exit_code { Exit::of_status(&group.status) } else { Exit::Completed });
+    let style = Style::for_stdout();
+    let group = match app.find_group(args.name.get()).await? {
+        Some(AnyView::Tries(group)) if args.json => Some((json_line(&group), group.status)),
+        Some(AnyView::Tries(group)) => Some((tries::comparison(&group, style), group.status)),
+        Some(AnyView::Merges(queue)) if args.json => Some((json_line(&queue), queue.status)),
+        Some(AnyView::Merges(queue)) => Some((merges::table(&queue, style), queue.status)),
+        None => None,
+    };
+    if let Some((text, status)) = group {
+        print(&text);
+        return Ok(if args.exit_code { Exit::of_status(&status) } else { Exit::Completed });
     }
     let view = app.find(args.name.get()).await?;
     if args.json {

@@ -205,7 +205,12 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
             row("answer", format!("windlass approve {0}, or windlass reject {0} --reason \"…\"", state.name));
         }
         Status::Ended { end: End::Exhausted } => {
-            row("resume", format!("windlass resume {} --max-iterations +5", state.name));
+            let more = state.stop_reason().as_ref().and_then(raised).unwrap_or("--max-iterations +5");
+            row("resume", format!("windlass resume {} {more}", state.name));
+        }
+        Status::Paused { why: PauseReason::Limit { limit } } => {
+            let more = raised(limit).map(|more| format!(" {more}")).unwrap_or_default();
+            row("resume", format!("windlass resume {}{more}", state.name));
         }
         Status::Ended { .. } | Status::Paused { .. } | Status::Queued | Status::Running | Status::Waiting { .. } => {
             row("resume", format!("windlass resume {}", state.name));
@@ -292,6 +297,29 @@ fn row_residue(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     }
     for left in &certificate.left {
         row("left over", format!("{} {} (fix: {})", left.kind.name(), one_line(&left.what, 200), left.fix));
+    }
+}
+
+/// The flag that raises the limit that a loop reached.
+fn raised(limit: &StopReason) -> Option<&'static str> {
+    match limit {
+        StopReason::MaxIterations { .. } => Some("--max-iterations +5"),
+        StopReason::Duration { .. } => Some("--duration +30m"),
+        StopReason::Budget { .. } => Some("--budget-usd +5"),
+        StopReason::Tokens { .. } => Some("--max-tokens +100000"),
+        StopReason::Completed
+        | StopReason::GatesFailed { .. }
+        | StopReason::HeldBack { .. }
+        | StopReason::Cancelled
+        | StopReason::Stall { .. }
+        | StopReason::NoProgress { .. }
+        | StopReason::AgentFailed { .. }
+        | StopReason::AgentMissing { .. }
+        | StopReason::ProviderLimit { .. }
+        | StopReason::ErrorMaxRetries { .. }
+        | StopReason::WorkspaceMissing { .. }
+        | StopReason::CutOff { .. }
+        | StopReason::SetupFailed { .. } => None,
     }
 }
 

@@ -217,3 +217,29 @@ impl TurnReport {
         }
     }
 }
+
+/// Whether Windlass accepts this name of a session. The agent chooses it, and Windlass puts it into command lines, one of which a
+/// user runs without a sandbox. So it must not be an option, an absolute path, or have characters that a shell or terminal interprets.
+pub fn is_session_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:@+=,%~/-".contains(c);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    begins && name.len() <= 256 && name.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_names_are_no_options_no_paths_and_nothing_to_a_shell() {
+        for name in ["0199a213-81c0-7800-8aa1-bbab2a035a53", "ses_61a7f2bffe", "last", "2026/11/18_x:y@z"] {
+            assert!(is_session_name(name), "{name}");
+        }
+        let long = "x".repeat(257);
+        for name in
+            ["", "-c", "--settings=/w/evil.json", "/etc/passwd", "~/x", "a b", "a;b", "$(x)", "a\n", "\u{1b}[2J", &long]
+        {
+            assert!(!is_session_name(name), "{name:?}");
+        }
+    }
+}

@@ -36,14 +36,20 @@ impl fmt::Display for GroupId {
 pub enum GroupKind {
     /// The same goal several times, of which the best is picked.
     Tries,
+    /// Verified loops, merged onto one branch in order.
+    Merges,
+    /// Goals of all projects, worked off within limits.
+    Queue,
 }
 
 impl GroupKind {
-    pub const ALL: [GroupKind; 1] = [GroupKind::Tries];
+    pub const ALL: [GroupKind; 3] = [GroupKind::Tries, GroupKind::Merges, GroupKind::Queue];
 
     pub fn name(self) -> &'static str {
         match self {
             GroupKind::Tries => "tries",
+            GroupKind::Merges => "merges",
+            GroupKind::Queue => "queue",
         }
     }
 

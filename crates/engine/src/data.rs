@@ -102,6 +102,13 @@ impl DataDir {
         self.root.join("judge").join(id)
     }
 
+    /// That checkout, and those of merges, searches and checks of proofs that were cut off.
+    pub fn judges(&self, id: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.root.join("judge")).into_iter().flatten().flatten();
+        let of_loop = |name: &str| name.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        entries.filter(|entry| entry.file_name().to_str().is_some_and(of_loop)).map(|entry| entry.path()).collect()
+    }
+
     /// What gates built on the base of the last loop of a project, for the next one. It may be removed at any time.
     pub fn builds(&self, project: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();

@@ -134,7 +134,11 @@ fn read(path: &Path, id: &str) -> Result<Found, MilestonesError> {
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {
-    if path.metadata()?.len() > LARGEST {
+    let found = path.metadata()?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    if found.len() > LARGEST {
         return Err(std::io::Error::other(format!("larger than {} KB", LARGEST / 1024)));
     }
     std::fs::read_to_string(path)

@@ -4,19 +4,20 @@
 //! one buffer.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session, SessionFacts};
-use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome, TurnReport};
+use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome, TurnReport, is_session_name};
 use windlass_core::ids::Role;
 use windlass_core::milestone::Milestone;
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
 use windlass_core::review::{AuditVerdict, Report, Verdict, marked_questions, read_audit};
 use windlass_core::usage::UsageByModel;
+use windlass_workspace::Beneath;
 
 use crate::data::TurnFiles;
 use crate::tool_calls::ToolCalls;
@@ -232,7 +233,7 @@ impl TranscriptReader {
     pub fn finish(&mut self) -> Vec<AgentEvent> {
         let mut events = Vec::new();
         // A turn that was cut off may have left none.
-        if let Some(bytes) = self.usage_file.as_ref().and_then(|path| std::fs::read(path).ok()) {
+        if let Some(bytes) = self.usage_file.as_deref().and_then(left_by_agent) {
             self.session.usage_file(&bytes, &mut events);
         }
         self.session.finish(&mut events);
@@ -242,6 +243,18 @@ impl TranscriptReader {
     pub fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
         self.session.outcome(exit, now)
     }
+}
+
+/// More is no usage.
+const LARGEST_USAGE: u64 = 1 << 20;
+
+/// A small file in a directory that the agent can write: no link, pipe or device of its making is followed or waited for.
+fn left_by_agent(path: &Path) -> Option<Vec<u8>> {
+    let (dir, name) = (path.parent()?, path.file_name()?);
+    let file = Beneath::open(dir).ok()?.file(Path::new(name)).ok()??;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_USAGE + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LARGEST_USAGE).then_some(bytes)
 }
 
 const LONGEST_LAST_WORDS: usize = 2_000;
@@ -324,7 +337,8 @@ impl TurnWatcher {
                 keep_end(&mut self.last_words, text, LONGEST_LAST_WORDS);
                 keep_end(&mut self.answer, text, LONGEST_ANSWER);
             }
-            AgentEvent::Session { id } => self.session = Some(id.clone()),
+            // One that cannot be named safely cannot be resumed.
+            AgentEvent::Session { id } => self.session = Some(id.clone()).filter(|id| is_session_name(id)),
             AgentEvent::Usage { model, usage } => {
                 self.usage.entry(model.clone()).or_default().add(usage);
             }
@@ -405,5 +419,29 @@ impl TurnWatcher {
             exit_code,
             duration_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_that_is_a_link_a_pipe_or_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("usage.json");
+        std::fs::write(&path, "{}").unwrap();
+        assert_eq!(left_by_agent(&path).as_deref(), Some(&b"{}"[..]));
+        let replace = |make: &dyn Fn()| {
+            std::fs::remove_file(&path).unwrap();
+            make();
+            left_by_agent(&path)
+        };
+        assert_eq!(replace(&|| std::os::unix::fs::symlink("/dev/zero", &path).unwrap()), None);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = || rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(replace(&pipe), None);
+        let large = || File::create(&path).unwrap().set_len(LARGEST_USAGE + 1).unwrap();
+        assert_eq!(replace(&large), None);
     }
 }

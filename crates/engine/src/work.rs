@@ -186,9 +186,12 @@ impl Engine {
 
     /// What a loop's directories take on disk.
     pub async fn disk_use(&self, state: &LoopState) -> Result<DiskUse, EngineError> {
-        let work = disk_use(self.workspace(state)?.dir).await;
-        let judge = disk_use(self.data.judge(&state.id.0)).await;
-        Ok(DiskUse { bytes: work.bytes + judge.bytes, files: work.files + judge.files })
+        let mut all = disk_use(self.workspace(state)?.dir).await;
+        for judge in self.data.judges(&state.id.0) {
+            let more = disk_use(judge).await;
+            (all.bytes, all.files) = (all.bytes + more.bytes, all.files + more.files);
+        }
+        Ok(all)
     }
 
     /// Builds that loops of a project, or of every project, handed on so long ago; with what they take.
@@ -240,14 +243,15 @@ impl Engine {
 
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
     pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
-        let judge = self.data.judge(&held.state.id.0);
-        let more = disk_use(judge.clone()).await;
         let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
-        self.workspaces.remove_own(&judge)?;
+        for judge in self.data.judges(&held.state.id.0) {
+            let more = disk_use(judge.clone()).await;
+            self.workspaces.remove_own(&judge)?;
+            removed.freed.bytes += more.bytes;
+            removed.freed.files += more.files;
+        }
         self.workspaces.remove_own(&self.data.loop_temp(&held.state.id.0))?;
         rubbish::remove(&self.data);
-        removed.freed.bytes += more.bytes;
-        removed.freed.files += more.files;
         Ok(removed)
     }
 }

@@ -124,7 +124,14 @@ notify_webhook = \"https://example.com/hook\"
 notify_webhook_secret_env = \"HOOK_SECRET\"
 notify_desktop = true
 notify_on = [\"waiting\"]
+merge_returns = 3
 max_running = 2
+queue_per_project = 3
+queue_per_account = 4
+queue_tokens_per_hour = 100000
+queue_usd_per_hour = 2.5
+queue_merge = true
+queue_keep = \"30%\"
 ";
     assert_eq!(text.lines().count(), KEYS.len(), "the test has every key");
     let home = Home::new(text);
@@ -525,6 +532,13 @@ fn a_missing_file_says_nothing_and_an_unreadable_one_is_an_error() {
 
     let home = Home::new(vec![b'#'; 2 << 20]);
     assert!(matches!(home.load(), Err(ConfigError::TooLarge { .. })));
+
+    // Nobody writes to this pipe, so reading it would not end.
+    let home = Home::new("");
+    fs::remove_file(home.file()).unwrap();
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, home.file(), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert!(matches!(home.load(), Err(ConfigError::Unreadable { .. })));
 
     let home = Home::new("agent = \"a\"");
     fs::set_permissions(home.file(), fs::Permissions::from_mode(0o000)).unwrap();

@@ -183,7 +183,14 @@ fn defaults_are_those_of_the_contract() {
         ("notify_webhook_secret_env", "(none (not signed))"),
         ("notify_desktop", "false"),
         ("notify_on", "[\"needs_person\",\"completed\",\"stopped\"]"),
+        ("merge_returns", "2"),
         ("max_running", "8"),
+        ("queue_per_project", "2"),
+        ("queue_per_account", "2"),
+        ("queue_tokens_per_hour", "(none)"),
+        ("queue_usd_per_hour", "(none)"),
+        ("queue_merge", "false"),
+        ("queue_keep", "\"20%\""),
     ];
     assert_eq!(shown, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));
     assert!(settings.show().iter().all(|shown| shown.origin == Origin::Default));

@@ -10,14 +10,15 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AddAgent, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
+    AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
     CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
-    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
-    LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery,
-    RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop,
-    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, StartLoop, StartMilestone,
-    StartTries, SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, LoopFindings, LoopJournal,
+    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
+    MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
+    Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes,
+    ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange,
+    SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop,
+    StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -92,7 +93,7 @@ fn of_this_machine(table: Table) -> Table {
         .ask::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
-            Route::get("/api/events", "Live stream of loops whenever they change; `after=now` skips the current state")
+            Route::get("/api/events", "Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state")
                 .query::<FeedQuery>()
                 .streams::<LoopSummary>(),
             get(board::events),
@@ -146,6 +147,14 @@ fn of_groups(table: Table) -> Table {
         .ask::<ShowGroup>(Route::get("/api/groups/{id}", "A group with the comparison of its tries"))
         .ask::<StopGroup>(Route::post("/api/groups/{id}/stop", "Stop a group and its loops"))
         .ask::<ResumeGroup>(Route::post("/api/groups/{id}/resume", "Resume a group that was interrupted or is paused"))
+        .ask::<ListQueue>(Route::get("/api/queue", "The queue of goals in its order, as in `queue list --json`"))
+        .ask::<AddGoals>(Route::post("/api/queue", "Add goals to the queue; all of them or none").created())
+        .ask::<MoveGoal>(Route::post("/api/queue/{id}/move", "Move a goal before another one, or to either end"))
+        .ask::<RemoveGoal>(Route::post("/api/queue/{id}/remove", "Remove a goal that has not started or has ended"))
+        .ask::<ShowMerges>(Route::get("/api/merges", "The merge queue of a project, as in `merge --queue --json`"))
+        .ask::<QueueMerges>(Route::post("/api/merges", "Add verified loops to the merge queue, or remove them"))
+        .ask::<WorkMerges>(Route::post("/api/merges/work", "Work off the merge queue of a project in the background"))
+        .ask::<StopMerges>(Route::post("/api/merges/{id}/stop", "Stop a merge queue"))
 }
 
 fn of_loops(table: Table) -> Table {
@@ -202,6 +211,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))
         .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as in `merge --json`"))
+        .ask::<MinimiseSteps>(Route::get("/api/loops/{id}/minimise", "Steps of `minimise`, as they are recorded"))
         .ask::<MinimiseLoop>(Route::post(
             "/api/loops/{id}/minimise",
             "Drop what its gates do not need, and offer the smaller commit, as `minimise --json`",

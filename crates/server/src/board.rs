@@ -1,4 +1,4 @@
-//! All loops at a glance, kept up to date: whenever one has changed it is sent again.
+//! All loops and groups at a glance, kept up to date: whenever one has changed it is sent again.
 //!
 //! Invariant: a subscriber gets the latest of every loop that changed since its last id; what changes often meanwhile
 //! is sent once. Nothing is queued for a subscriber: the board remembers which change was a loop's last, and that is all.
@@ -12,9 +12,10 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use serde::Serialize;
 use tokio::sync::watch;
-use windlass_engine::engine::Engine;
-use windlass_store::{ListFilter, Listed};
+use windlass_engine::engine::{Engine, status_word};
+use windlass_store::{LOOP, ListFilter, Listed, Rows};
 
 use crate::app::{App, Subscribed};
 use crate::extract::Query;
@@ -89,7 +90,7 @@ async fn keep(
 ) {
     loop {
         changes.mark_unchanged();
-        let looked = engine.store.list(ListFilter::default()).await;
+        let looked = engine.store.list(ListFilter { rows: Rows::All, ..ListFilter::default() }).await;
         match looked {
             Ok(listed) => {
                 if let Some(last) = note(&engine, &marks, &listed) {
@@ -136,7 +137,7 @@ fn seen(engine: &Engine, listed: &Listed) -> Seen {
     Seen {
         head: listed.head,
         driver: listed.holder.as_ref().map(|held| held.holder.token.clone()),
-        word: windlass_engine::engine::status_word(listed).to_owned(),
+        word: status_word(listed).to_owned(),
         output: if running { windlass_engine::activity::written(&engine.data, &listed.entry.id) } else { 0 },
     }
 }
@@ -175,7 +176,35 @@ struct Watching {
     _counted: Subscribed,
 }
 
+/// That a group changed. What is new is asked for by its kind.
+#[derive(Debug, Serialize)]
+struct GroupChanged<'a> {
+    id: &'a str,
+    kind: &'a str,
+    project: &'a str,
+    name: &'a str,
+    status: &'a str,
+}
+
 impl Watching {
+    /// A loop as it is now. A group is an event of another name, so that readers of loops pass over it.
+    async fn item(&self, id: &str) -> Option<String> {
+        let row = self.app.engine.store.get(id).await.ok()??;
+        if row.entry.kind == LOOP {
+            let listed = self.app.local.found(id).await.ok()?;
+            return Some(format!("data: {}", serde_json::to_string(&summary(&self.app.engine, &listed).ok()?).ok()?));
+        }
+        let entry = &row.entry;
+        let changed = GroupChanged {
+            id: &entry.id,
+            kind: &entry.kind,
+            project: &entry.project,
+            name: &entry.name,
+            status: status_word(&row),
+        };
+        Some(format!("event: group\ndata: {}", serde_json::to_string(&changed).ok()?))
+    }
+
     async fn next(&mut self) -> Option<String> {
         /// So many loops in one part.
         const AT_ONCE: usize = 20;
@@ -190,10 +219,8 @@ impl Watching {
             let mut text = String::new();
             for (at, id) in self.app.board.changed_since(self.after).into_iter().take(AT_ONCE) {
                 self.after = at;
-                let Ok(listed) = self.app.local.found(&id).await else { continue };
-                let Ok(summary) = summary(&self.app.engine, &listed) else { continue };
-                let json = serde_json::to_string(&summary).unwrap_or_default();
-                let _ = write!(text, "id: {}-{at}\ndata: {json}\n\n", self.app.board.boot);
+                let Some(item) = self.item(&id).await else { continue };
+                let _ = write!(text, "id: {}-{at}\n{item}\n\n", self.app.board.boot);
             }
             if !text.is_empty() {
                 return Some(text);

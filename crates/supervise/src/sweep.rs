@@ -96,20 +96,26 @@ fn look(pid: u32, tag: &[u8]) -> Look {
     }
 }
 
-/// Tells a process amid `execve` from one that was started with no environment, from a zombie and
-/// from a kernel thread: only the first has a program and no address yet where its environment ends.
+/// Tells a process amid `execve` from one that was started with no environment, from a dying one, a zombie, and a kernel thread:
+/// only the first is not exiting, has a program, and has no address yet where its environment ends.
 #[cfg(target_os = "linux")]
 fn in_exec(pid: u32) -> bool {
-    /// `env_end` in `/proc/<pid>/stat`, counted after the name, which may contain anything.
-    const ENV_END_AFTER_NAME: usize = 48;
     if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
         return false;
     }
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return false;
-    };
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat_shows_exec(&stat))
+}
+
+#[cfg(target_os = "linux")]
+fn stat_shows_exec(stat: &str) -> bool {
+    /// Fields of `/proc/<pid>/stat`, counted after the name, which may contain anything.
+    const FLAGS_AFTER_NAME: usize = 6;
+    const ENV_END_AFTER_NAME: usize = 48;
+    /// `PF_EXITING`, which the kernel sets before it drops the memory that the environment is in.
+    const EXITING: u64 = 0x4;
     let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    after_name.split_ascii_whitespace().nth(ENV_END_AFTER_NAME) == Some("0")
+    let field = |at: usize| after_name.split_ascii_whitespace().nth(at)?.parse::<u64>().ok();
+    field(FLAGS_AFTER_NAME).is_some_and(|flags| flags & EXITING == 0) && field(ENV_END_AFTER_NAME) == Some(0)
 }
 
 #[cfg(target_os = "linux")]
@@ -176,5 +182,13 @@ mod tests {
         assert_eq!(look(bare.id(), b"KEY=value"), Look::Other, "dying or a zombie");
         bare.wait().unwrap();
         assert_eq!(look(bare.id(), b"KEY=value"), Look::Other, "gone");
+    }
+
+    #[test]
+    fn a_dying_process_whose_memory_is_gone_is_not_taken_for_one_in_exec() {
+        let stat = |flags: u64| format!("7 (a) b) R 1 7 7 0 -1 {flags} {}", "0 ".repeat(43));
+        assert!(stat_shows_exec(&stat(0x0040_0000)), "amid execve");
+        assert!(!stat_shows_exec(&stat(0x0040_0004)), "exiting");
+        assert!(!stat_shows_exec("7 (a"));
     }
 }

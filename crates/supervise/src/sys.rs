@@ -272,3 +272,59 @@ pub(crate) fn leave_abstract_sockets() -> io::Result<bool> {
     unsafe { libc::close(rules) };
     if restricted == 0 { Ok(true) } else { Err(failed) }
 }
+
+/// From now on this process and those after it see its own control group as the topmost one, if the kernel can do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn hide_control_groups() -> bool {
+    // SAFETY: one integer; no memory is shared with another thread, because callers have one.
+    unsafe { libc::unshare(libc::CLONE_NEWCGROUP) == 0 }
+}
+
+/// A new network namespace has a loopback device that is down.
+#[cfg(target_os = "linux")]
+pub(crate) fn bring_up_loopback() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: plain data, for which zeros are valid.
+    let mut request = unsafe { std::mem::zeroed::<libc::ifreq>() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request is a structure of the type that this command reads, and outlives the call.
+    check(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&socket), libc::SIOCSIFFLAGS as _, &raw const request) })
+}
+
+/// How everything of a mount, or of all mounts of a tree, may be used from now on. No program of it gets rights, no device works.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MountAttributes {
+    pub(crate) read_only: bool,
+    /// Also what is mounted below it.
+    pub(crate) below: bool,
+}
+
+/// An error before Linux 5.12.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_mount_attributes(tree: BorrowedFd<'_>, wanted: MountAttributes) -> io::Result<()> {
+    let read_only = if wanted.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let below = if wanted.below { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a null-terminated string, and the kernel reads as many bytes from the structure as the size says.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            std::os::fd::AsRawFd::as_raw_fd(&tree),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | below,
+            &raw const attributes,
+            size_of_val(&attributes),
+        )
+    };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

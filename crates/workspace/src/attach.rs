@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::agent_git::{AgentGit, failed};
 use super::project::OPERATIONS;
 use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
+use crate::disk::write_whole;
 use crate::git::{Git, is_id};
 
 impl Workspaces {
@@ -83,7 +84,7 @@ fn end_in_place(workspace: &Workspace, tag: &str) -> Result<Vec<(&'static str, O
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), WorkspaceError> {
-    std::fs::write(path, text).map_err(WorkspaceError::file("write", path))
+    write_whole(path, text).map_err(WorkspaceError::file("write", path))
 }
 
 pub(super) fn free_name(path: &Path) -> PathBuf {

@@ -133,12 +133,16 @@ impl Workspaces {
         } else {
             drop(quarantine);
             hold_back::hold(&git, workspace, request, &found.files).await?;
-            settled.moved |= settled.tip != request.previous_head;
+            let moved = settled.tip != request.previous_head;
+            settled.moved |= moved;
             settled.tip.clone_from(&request.previous_head);
             self.put_head(&git, workspace, &settled, &request.turn_id, &mut notes).await?;
             if !found.in_commits.is_empty() {
                 let what = found.in_commits.join(", ");
                 notes.push(format!("squashed the agent's commits into one to remove a secret: {what}"));
+            }
+            if workspace.kind == Kind::InPlace && moved {
+                notes.push(save::left_behind(&git));
             }
             let quarantine = Quarantine::open(&git, workspace)?;
             taken = self.take_in(workspace, quarantine.git(), request, settled.tip.clone(), &mut notes).await?;
@@ -292,15 +296,20 @@ impl Workspaces {
         let since = request.previous_tree.as_deref().unwrap_or(&request.previous_head);
         let files = if since == tree { Vec::new() } else { changed(git, since, &tree).await? };
         let tip = self.heads(workspace, git, &[Some(&request.previous_head)], &mut notes).await?.branch;
-        let agent_commits = match tip {
-            Some(tip) if tip != request.previous_head => {
-                let history = history(git, &request.previous_head, &tip).await?;
-                history.into_iter().rev().map(|entry| entry.commit).collect()
-            }
+        let history = match tip {
+            Some(tip) if tip != request.previous_head => history(git, &request.previous_head, &tip).await?,
             Some(_) | None => Vec::new(),
         };
         let rules = &request.unwanted.secrets;
-        let held_back = refused.iter().map(|(path, why)| hold_back::shown(rules, &path.to_string(), why)).collect();
+        let refused = refused.iter().map(|(path, why)| hold_back::shown(rules, &path.to_string(), why));
+        let mut held_back: Vec<String> = refused.collect();
+        if workspace.kind == Kind::InPlace {
+            // They are in the user's repository, where nobody but the agent or the user makes them again.
+            let found = hold_back::in_commits(git, request, &history).await?;
+            let again = format!("`git reset --soft {}` and a new commit remove it", &request.previous_head[..12]);
+            held_back.extend(found.into_iter().map(|what| format!("{what}, in a commit of the agent's; {again}")));
+        }
+        let agent_commits = history.into_iter().rev().map(|entry| entry.commit).collect();
         Ok(Checkpoint { tree, files, agent_commits, held_back, notes, ..Checkpoint::default() })
     }
 

@@ -72,13 +72,18 @@ pub(super) fn copy_over(from: &Path, to: &Path, partial: &Path) -> io::Result<()
     fs::rename(partial, to)
 }
 
-/// Copies a file or directory that git does not have from one checkout into another.
+/// Copies a file or directory that git does not have from one checkout into another, which may have links of an agent's.
 pub fn copy_into_checkout(from: &Path, to: &Path, relative: &Path) -> io::Result<()> {
-    if let Some(parent) = relative.parent() {
-        fs::create_dir_all(to.join(parent))?;
+    let mut dir = to.to_owned();
+    for part in relative.parent().into_iter().flat_map(Path::components) {
+        dir.push(part);
+        match fs::symlink_metadata(&dir) {
+            Ok(there) if there.is_dir() => {}
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(_) => fs::create_dir(&dir)?,
+        }
     }
-    let target = without_links(to, relative).ok_or(io::ErrorKind::NotADirectory)?;
-    copy_missing(&from.join(relative), &target)
+    copy_missing(&from.join(relative), &to.join(relative))
 }
 
 /// Removes whatever is there, without following a symbolic link.
@@ -138,6 +143,23 @@ mod tests {
         assert_eq!(copied.permissions().mode() & 0o777, 0o555);
         fs::remove_file(from.join("tool.js")).unwrap();
         assert_eq!(fs::read_to_string(to.join("tool.js")).unwrap(), "run");
+    }
+
+    #[test]
+    fn copy_into_a_checkout_makes_no_directory_behind_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to, outside) = (dir.path().join("from"), dir.path().join("to"), dir.path().join("outside"));
+        fs::create_dir_all(from.join("conf/deep")).unwrap();
+        fs::write(from.join("conf/deep/.env"), "KEY=1").unwrap();
+        fs::create_dir_all(&to).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, to.join("conf")).unwrap();
+        let relative = Path::new("conf/deep/.env");
+        assert_eq!(copy_into_checkout(&from, &to, relative).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        fs::remove_file(to.join("conf")).unwrap();
+        copy_into_checkout(&from, &to, relative).unwrap();
+        assert_eq!(fs::read_to_string(to.join(relative)).unwrap(), "KEY=1");
     }
 
     #[test]

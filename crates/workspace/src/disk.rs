@@ -1,10 +1,11 @@
-//! What a directory takes on disk, and how it is removed permanently.
+//! What a directory takes on disk, how it is removed permanently, and how a file is replaced.
 //!
 //! Invariant: symbolic links are counted and removed, never followed.
 
 mod blocking;
 mod measure;
 mod remove_tree;
+mod write_whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ pub use blocking::blocking_until;
 pub(crate) use blocking::{Wanted, blocking, still_wanted};
 use measure::measure;
 pub use remove_tree::remove_tree;
+pub(crate) use write_whole::write_whole;
 
 /// Space that a directory takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -61,18 +61,36 @@ pub(super) async fn search(
     history: &[Entry],
     tree: Option<&str>,
 ) -> Result<Found, WorkspaceError> {
-    let mut found = Found { files: on_disk(git, workspace, request, files).await?, in_commits: Vec::new() };
-    for entry in history {
-        for (part, text) in [("message", &entry.message), ("author, committer or headers", &entry.header)] {
-            if let Some(secret) = request.unwanted.secrets.find(text.as_bytes()).first() {
-                found.in_commits.push(format!("the {part} of {} ({})", &entry.commit[..12], secret.name));
-            }
-        }
-    }
+    let on_disk = on_disk(git, workspace, request, files).await?;
+    let mut found = Found { files: on_disk, in_commits: in_words(request, history) };
     if history.iter().any(|entry| Some(entry.tree.as_str()) != tree) {
         found.in_commits.extend(in_between(git, request, files, history).await?);
     }
     Ok(found)
+}
+
+/// Checks what the agent committed, wherever it is now.
+pub(super) async fn in_commits(
+    git: &Git,
+    request: &CheckpointRequest,
+    history: &[Entry],
+) -> Result<Vec<String>, GitError> {
+    let mut found = in_words(request, history);
+    found.extend(in_between(git, request, &[], history).await?);
+    Ok(found)
+}
+
+/// The secrets in what is said of commits.
+fn in_words(request: &CheckpointRequest, history: &[Entry]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in history {
+        for (part, text) in [("message", &entry.message), ("author, committer or headers", &entry.header)] {
+            if let Some(secret) = request.unwanted.secrets.find(text.as_bytes()).first() {
+                found.push(format!("the {part} of {} ({})", &entry.commit[..12], secret.name));
+            }
+        }
+    }
+    found
 }
 
 async fn on_disk(
@@ -105,7 +123,7 @@ async fn on_disk(
     Ok(found)
 }
 
-/// The secrets in the commits of a turn which are not in its last tree: they would stay in the branch's history.
+/// The secrets in the files of commits, also of those that a later commit took back: they would stay in the branch's history.
 async fn in_between(
     git: &Git,
     request: &CheckpointRequest,

@@ -71,7 +71,10 @@ pub use hunks::{Part, PartKind, Parts};
 pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::DiffTo;
-pub use merge::{MergeInRequest, MergeOutcome, MergePlan, MergeRequest, PlannedMerge, TargetMerged};
+pub use merge::{
+    Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergeRequest,
+    PlannedMerge, TargetMerged,
+};
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
 pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};

@@ -19,6 +19,9 @@ const LOST: &str = ".lost";
 pub(super) fn claim(workspace: &Workspace, name: &str) -> Result<(), WorkspaceError> {
     let mark = workspace.git_dir.join(MARK);
     let failed = |error| WorkspaceError::file("write", &mark)(error);
+    // Others wait: a mark that is being written is no stale one. Where directories have no locks, nothing is lost but that.
+    let dir = std::fs::File::open(&workspace.git_dir).map_err(failed)?;
+    let _ = rustix::fs::flock(&dir, rustix::fs::FlockOperation::LockExclusive);
     // Retry if the existing one is stale.
     for _ in 0..2 {
         match std::fs::File::create_new(&mark) {

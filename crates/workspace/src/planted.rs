@@ -105,8 +105,8 @@ impl GitSettings {
             let (before, after) = (self.things.get(path), now.get(path));
             let change = match (before, after) {
                 (before, after) if before == after => continue,
-                // Not by the agent.
-                (Some(_), _) if self.sealed => continue,
+                // Not by the agent, unless it is a link, on which nothing can be mounted, or its directory can be moved away.
+                (Some(Thing::File { .. } | Thing::Large { .. }), _) if self.sealed && !is_movable(path) => continue,
                 _ if self.sealed && path.ends_with("info/exclude") => continue,
                 // A file without effect is a placeholder in the view.
                 (None, Some(Thing::File { content, .. })) if self.sealed && means_nothing(path, content) => continue,
@@ -130,6 +130,11 @@ impl GitSettings {
         let inner = self.dirs.iter().rev().find_map(|dir| path.strip_prefix(dir).ok());
         FilePath::new(Path::new(GIT).join(inner.unwrap_or(path)).into_os_string().into_vec())
     }
+}
+
+/// Whether the directory that a sealed file is in is not sealed itself.
+fn is_movable(path: &Path) -> bool {
+    path.ends_with("info/attributes") || path.ends_with("objects/info/alternates")
 }
 
 /// Whether a file changes nothing for git, which fails at an empty one that leads elsewhere.
@@ -302,6 +307,29 @@ mod tests {
         let kept: String = ["0-config", "0-post-commit"].map(|name| repository.read(&format!("aside/{name}"))).concat();
         assert!(kept.contains("hooksPath = /tmp/evil") && kept.ends_with("evil"), "{kept}");
         assert_eq!(repository.after(|| {}), Vec::<String>::new());
+    }
+
+    #[test]
+    fn in_a_sandbox_what_could_be_moved_or_replaced_comes_back_and_the_rest_is_the_users() {
+        let repository = Repository::new();
+        std::fs::remove_dir_all(repository.at(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink("../githooks", repository.at(".git/hooks")).unwrap();
+        repository.write(".git/info/attributes", "* text\n");
+        repository.write(".git/objects/info/alternates", "/mine\n");
+        let before = GitSettings { sealed: true, ..repository.settings() };
+        repository.write(".git/info/attributes", "* filter=evil\n");
+        std::fs::remove_file(repository.at(".git/objects/info/alternates")).unwrap();
+        std::fs::remove_file(repository.at(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink("../evil", repository.at(".git/hooks")).unwrap();
+        repository.write(".git/config", "[core]\n\tbare = false\n");
+        let done = before.put_back(&repository.at("aside")).unwrap();
+        let mut changed: Vec<String> = done.changed.iter().map(|file| file.path.to_string()).collect();
+        changed.sort();
+        assert_eq!(changed, [".git/hooks", ".git/info/attributes", ".git/objects/info/alternates"]);
+        assert_eq!(std::fs::read_link(repository.at(".git/hooks")).unwrap(), Path::new("../githooks"));
+        assert_eq!(repository.read(".git/info/attributes"), "* text\n");
+        assert_eq!(repository.read(".git/objects/info/alternates"), "/mine\n");
+        assert_eq!(repository.read(".git/config"), "[core]\n\tbare = false\n", "nobody but the user could write it");
     }
 
     #[test]

@@ -3,9 +3,12 @@
 //! Invariants: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`). What contains a
 //! secret is saved outside the repository (`searched`), and its objects do not get into the repository's store.
 
+mod agents_refs;
 mod searched;
 
 use serde::{Deserialize, Serialize};
+
+pub(super) use agents_refs::left_behind;
 
 use super::agent_git::AgentGit;
 use super::clone::loop_ref;

@@ -113,7 +113,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Live stream of loops whenever they change; `after=now` skips the current state */
+        /** Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state */
         get: operations["get_events"];
         put?: never;
         post?: never;
@@ -607,7 +607,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Steps of `minimise`, as they are recorded */
+        get: operations["get_loops_id_minimise"];
         put?: never;
         /** Drop what its gates do not need, and offer the smaller commit, as `minimise --json` */
         post: operations["post_loops_id_minimise"];
@@ -923,6 +924,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/merges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The merge queue of a project, as in `merge --queue --json` */
+        get: operations["get_merges"];
+        put?: never;
+        /** Add verified loops to the merge queue, or remove them */
+        post: operations["post_merges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/merges/work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Work off the merge queue of a project in the background */
+        post: operations["post_merges_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/merges/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop a merge queue */
+        post: operations["post_merges_id_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/milestones": {
         parameters: {
             query?: never;
@@ -1020,6 +1073,58 @@ export interface paths {
         get: operations["get_projects"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The queue of goals in its order, as in `queue list --json` */
+        get: operations["get_queue"];
+        put?: never;
+        /** Add goals to the queue; all of them or none */
+        post: operations["post_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queue/{id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Move a goal before another one, or to either end */
+        post: operations["post_queue_id_move"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queue/{id}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove a goal that has not started or has ended */
+        post: operations["post_queue_id_remove"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1310,6 +1415,24 @@ export interface components {
              */
             write?: boolean;
         };
+        AddGoal: {
+            /**
+             * @description Goals that have to be verified first: their numbers, or names of this project or this request.
+             * @default []
+             */
+            after?: string[];
+            /** @description The loop that the goal becomes. */
+            run: components["schemas"]["StartLoop"];
+        };
+        /** @description Goals for the queue: all of them are added, or none. */
+        AddGoals: {
+            goals: components["schemas"]["AddGoal"][];
+            /**
+             * @description Start each goal only when the one before it is verified.
+             * @default false
+             */
+            in_order?: boolean;
+        };
         /** @description The profile of an agent. */
         AddedAgent: {
             /** @description The user's settings file. */
@@ -1323,6 +1446,13 @@ export interface components {
             /** @description What is added to it. */
             text: string;
             written: boolean;
+        };
+        AddedGoals: {
+            /** @description Some process works the queue off. */
+            driven: boolean;
+            goals: components["schemas"]["GoalView"][];
+            /** @description What the user should know about them. */
+            notes: string[];
         };
         /** @description A section's new text, with the old one and the reason. */
         Adjustment: {
@@ -1681,6 +1811,11 @@ export interface components {
             dry_run: boolean;
             /** Format: uint64 */
             freed_bytes: number;
+            /**
+             * @description Ended groups that were removed because none of their loops is left.
+             * @default []
+             */
+            groups: components["schemas"]["CleanedGroup"][];
             kept: components["schemas"]["CleanedLoop"][];
             /** Format: uint64 */
             kept_bytes: number;
@@ -1693,6 +1828,12 @@ export interface components {
             retention_days: number;
             /** @description Loops that could not be checked, and why. */
             warnings: string[];
+        };
+        /** @description A group whose record is removed. */
+        CleanedGroup: {
+            id: string;
+            name: string;
+            project: string;
         };
         /** @description What became of one loop's workspace. */
         CleanedLoop: {
@@ -1904,7 +2045,14 @@ export interface components {
         };
         /** @description From one loop's work to another's. */
         Difference: {
+            files?: components["schemas"]["FileDiff"][];
+            /**
+             * Format: uint
+             * @description Files that are not shown because the diff is too long.
+             */
+            files_left_out?: number;
             from: string;
+            /** @description Empty if the files were asked for. */
             patch: string;
             to: string;
         };
@@ -2695,8 +2843,13 @@ export interface components {
             tests: components["schemas"]["FoundLine"][];
         };
         FoundGroup: {
-            /** @description `null` if no group has that name. */
+            /** @description `null` if no group of tries has that name. */
             group: components["schemas"]["TriesView"] | null;
+            /**
+             * @description `null` if no merge queue has that name.
+             * @default null
+             */
+            merges: components["schemas"]["MergesView"] | null;
         };
         /** @description A line for the settings, and the file that it was found in. */
         FoundLine: {
@@ -2792,12 +2945,44 @@ export interface components {
             gitCommit: string;
             gitTree: string;
         };
+        GoalView: {
+            /** @description The agent whose account it uses. */
+            account: string;
+            /** @description Numbers of the goals that it depends on. */
+            after: number[];
+            /** @description Why its loop could not be made or merged. */
+            failed: string | null;
+            goal: string;
+            /** @description The loop's id, which is known before the loop exists. */
+            id: string;
+            /**
+             * @description The merge queue merged it.
+             * @default false
+             */
+            merged: boolean;
+            /** @description The loop's name; before it has started the one that was asked for. */
+            name: string | null;
+            /** Format: uint32 */
+            number: number;
+            project: string;
+            /** @description `waiting`, `blocked`, `rate_limited`, `failed`, or that of its loop. */
+            status: string;
+            verified: boolean;
+            /** @description Why it has not started. */
+            why: components["schemas"]["Why2"] | null;
+        };
         /** @description A group's id, chosen by whoever creates it. */
         GroupId: string;
         /** @description What a group is for; the `kind` of its row in the catalogue. */
-        GroupKind: "tries";
+        GroupKind: "tries" | "merges" | "queue";
         GroupList: {
+            /** @description Tries of the same goal. */
             groups: components["schemas"]["TriesView"][];
+            /**
+             * @description Merge queues.
+             * @default []
+             */
+            merges: components["schemas"]["MergesView"][];
         };
         Health: {
             /** @description `ok`. */
@@ -3546,6 +3731,59 @@ export interface components {
             news: boolean;
             tree: string;
         };
+        MergesEntryView: {
+            /** @description The target's commit that has it. */
+            commit: string | null;
+            /** @description Files in conflict, of an entry that its agent has. */
+            conflicts: string[];
+            /** @description The loop's id and name. */
+            id: string;
+            name: string;
+            refused: components["schemas"]["RefusedBecause2"] | null;
+            /**
+             * Format: uint32
+             * @description How often it went back to its agent.
+             */
+            returns: number;
+            /** @description `queued`, `batched`, `merged`, `returned` (its agent resolves a conflict) or `refused`. */
+            status: string;
+        };
+        MergesReport: {
+            /** @description `null` if nothing was ever queued. */
+            queue: components["schemas"]["MergesView"] | null;
+        };
+        /** @description `merge --queue --json`. Fields are only ever added. */
+        MergesView: {
+            /**
+             * Format: uint32
+             * @description Batches so far.
+             */
+            batches: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description In the order in which they are merged. */
+            entries: components["schemas"]["MergesEntryView"][];
+            id: string;
+            /** @description `merges`. */
+            kind: components["schemas"]["GroupKind"];
+            name: string;
+            paused: components["schemas"]["PausedBecause"] | null;
+            project: string;
+            /**
+             * Format: uint32
+             * @description So often an entry in conflict goes back to its loop's agent.
+             */
+            returns: number;
+            /** @description One word. Readers put in `interrupted`, and `queued` if nobody has started to work on it. */
+            status: string;
+            /** @description What happens to the batch that is under way: `build`, `judge`, `judge_target` or `advance`. */
+            step: string | null;
+            /** Format: date-time */
+            stopped_at: string | null;
+            target: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         Milestone: {
             acceptance_criteria: components["schemas"]["Criterion"][];
             /** @description Empty if there are none. */
@@ -3659,6 +3897,51 @@ export interface components {
             /** @description The commit on the loop's own branch that has the same tree, if that was asked for. */
             taken: string | null;
         };
+        /** @description A step of a search. */
+        MinimiseStep: {
+            /**
+             * Format: uint
+             * @description Hunks of the loop's work.
+             */
+            hunks: number;
+            /**
+             * Format: uint
+             * @description Candidates that an earlier call judged.
+             */
+            known: number;
+            /** @constant */
+            type: "started";
+        } | {
+            /**
+             * Format: uint
+             * @description Hunks of the candidate.
+             */
+            hunks: number;
+            /**
+             * Format: uint32
+             * @description The number of this run in the call.
+             */
+            run: number;
+            /** @constant */
+            type: "judging";
+            why: components["schemas"]["Why"];
+        } | {
+            /** Format: uint64 */
+            duration_ms: number;
+            /** Format: uint */
+            hunks: number;
+            passed: boolean;
+            /** Format: uint32 */
+            run: number;
+            /**
+             * Format: uint
+             * @description Hunks of the smallest candidate that passed so far.
+             */
+            smallest: number;
+            /** @constant */
+            type: "judged";
+            why: components["schemas"]["Why"];
+        };
         /** @description US dollars per million tokens of one model. */
         ModelPrice: {
             /**
@@ -3727,6 +4010,15 @@ export interface components {
              */
             reasoning_tokens: number;
         };
+        /** @description Put a goal elsewhere in the order. Exactly one of the three says where. */
+        MoveGoal: {
+            /** @default null */
+            before?: string | null;
+            /** @default false */
+            first?: boolean;
+            /** @default false */
+            last?: boolean;
+        };
         /** @description A ref of the user's repository that is not where it was before a turn. */
         MovedRef: {
             /** @description Where it was; nothing if it is new. */
@@ -3761,7 +4053,17 @@ export interface components {
             at: string;
             /** @description `needs_person`, `completed`, `stopped` or `waiting`; the header `X-Windlass-Event` has it too. */
             event: string;
+            /** @description `null` if the message is about a loop. */
+            group: components["schemas"]["NotificationGroup"] | null;
+            /** @description If the message is about a group, its ID, name, project, goal and status. */
             loop: components["schemas"]["NotificationLoop"];
+        };
+        NotificationGroup: {
+            kind: components["schemas"]["GroupKind"];
+            /** @description The winner is verified. */
+            verified: boolean;
+            /** @description The name of the loop that was picked; `null` if none was. */
+            winner: string | null;
         };
         NotificationLoop: {
             goal: string;
@@ -3992,6 +4294,17 @@ export interface components {
             /** @constant */
             type: "rejections";
         };
+        PausedBecause: {
+            commit: string;
+            gate: string;
+            output: string;
+            /** @constant */
+            type: "target_red";
+        } | {
+            message: string;
+            /** @constant */
+            type: "blocked";
+        };
         /** @description Step of an iteration, as people and scripts see it. */
         Phase: ("checkpoint" | "gates") | "prepare" | "setup" | "baseline" | "work" | "summarise" | "decide" | "plan" | "review" | "seal" | "post_action" | "undo";
         Plan: {
@@ -4169,6 +4482,65 @@ export interface components {
              */
             until: string | null;
         };
+        /** @description Loops at once, and what an account may use. */
+        QueueLimits: {
+            /**
+             * Format: uint32
+             * @description Of the whole machine.
+             */
+            machine: number;
+            /** Format: uint32 */
+            per_account: number;
+            /** Format: uint32 */
+            per_project: number;
+            /**
+             * Format: uint64
+             * @description The share of the queue in an account's tokens, without what is kept for the person.
+             * @default null
+             */
+            tokens_per_hour: number | null;
+            /**
+             * Format: double
+             * @description The same in US dollars.
+             * @default null
+             */
+            usd_per_hour: number | null;
+        };
+        /** @description Add verified loops to the merge queue of a branch. */
+        QueueMerges: {
+            /**
+             * @description The branch to merge into; the one that the loops started from if left out.
+             * @default null
+             */
+            into?: string | null;
+            /**
+             * @description The IDs of the loops, in the order in which they are to be merged.
+             * @default []
+             */
+            loops?: string[];
+            /**
+             * @description Take them out of the queue instead.
+             * @default false
+             */
+            remove?: boolean;
+            /**
+             * @description Start to work the queue off in the background. A paused queue stays paused.
+             * @default false
+             */
+            start?: boolean;
+        };
+        /** @description The queue as `queue list --json` prints it. Fields are only ever added. */
+        QueueView: {
+            /**
+             * @description Some process works it off. Put in by readers.
+             * @default false
+             */
+            driven: boolean;
+            /** @description In the order in which they start. */
+            goals: components["schemas"]["GoalView"][];
+            /** @description As the last driver read them. */
+            limits: components["schemas"]["QueueLimits"];
+        };
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
             /**
@@ -4280,6 +4652,26 @@ export interface components {
         } | {
             /** @constant */
             type: "steering_pending";
+        };
+        RefusedBecause2: {
+            gate: string;
+            output: string;
+            /** @constant */
+            type: "gate";
+        } | {
+            files: string[];
+            /** @constant */
+            type: "conflict";
+        } | {
+            message: string;
+            /** @constant */
+            type: "loop";
+        } | {
+            /** @constant */
+            type: "removed";
+        } | {
+            /** @constant */
+            type: "stopped";
         };
         /** @description A person sends the work back; that needs a reason. */
         RejectLoop: {
@@ -4981,6 +5373,15 @@ export interface components {
          * @enum {string}
          */
         Step: "workspace" | "setup" | "turn" | "summary" | "checkpoint" | "gate" | "seal" | "undo";
+        /** @description The steps after those that were left out. */
+        StepsReport: {
+            /**
+             * Format: uint
+             * @description The number of the last one, for `after`.
+             */
+            last: number;
+            steps: components["schemas"]["MinimiseStep"][];
+        };
         /** @description Why a stretch of a loop ended; exactly one for each stretch between opening and end. */
         StopReason: {
             /** @constant */
@@ -5636,6 +6037,76 @@ export interface components {
             /** @description Path and query of a prompt or of a turn's output. */
             path: string;
         };
+        /** @description Why a candidate is judged. */
+        Why: "whole" | "smaller" | "confirm";
+        /** @description Why a goal has not started yet. */
+        Why2: {
+            /** Format: uint32 */
+            number: number;
+            /** @constant */
+            type: "blocked";
+        } | {
+            /** Format: uint32 */
+            number: number;
+            /** @constant */
+            type: "unmerged";
+        } | {
+            numbers: number[];
+            /** @constant */
+            type: "after";
+        } | {
+            account: string;
+            /** @constant */
+            type: "account_limited";
+            /** Format: date-time */
+            until: string;
+        } | {
+            account: string;
+            /** @constant */
+            type: "account_used_up";
+            /** Format: date-time */
+            until: string;
+        } | {
+            account: string;
+            /** Format: uint32 */
+            most: number;
+            /** Format: uint32 */
+            running: number;
+            /** @constant */
+            type: "account";
+        } | {
+            /** Format: uint32 */
+            most: number;
+            /** Format: uint32 */
+            running: number;
+            /** @constant */
+            type: "project";
+        } | {
+            /** Format: uint32 */
+            most: number;
+            /** Format: uint32 */
+            running: number;
+            /** @constant */
+            type: "machine";
+        };
+        /** @description Work off the merge queue of a project in the background, paused or not. */
+        WorkMerges: {
+            /**
+             * @description Only of this branch; the latest open queue if left out.
+             * @default null
+             */
+            into?: string | null;
+            /**
+             * @description The project's directory.
+             * @default
+             */
+            project?: string;
+            /**
+             * @description Answer only when the queue is done or paused.
+             * @default false
+             */
+            wait?: boolean;
+        };
         WorkspaceKind: "clone" | "in_place" | "external";
         WorkspaceOpening: {
             base_commit: string | null;
@@ -6091,7 +6562,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Live stream of loops whenever they change; `after=now` skips the current state */
+            /** @description Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6931,6 +7402,8 @@ export interface operations {
             query?: {
                 /** @description With the diff from the first loop's work to that of each other one. */
                 diff?: boolean;
+                /** @description The diff file by file, and bounded, instead of as one patch. */
+                files?: boolean;
                 /** @description The IDs of two loops or more, separated by commas. */
                 loops?: string;
             };
@@ -7988,6 +8461,69 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_minimise: {
+        parameters: {
+            query?: {
+                /** @description Leave out so many. */
+                after?: number;
+                /** @description If there is none, wait up to 30 s for one. */
+                wait?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Steps of `minimise`, as they are recorded */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepsReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9342,6 +9878,272 @@ export interface operations {
             };
         };
     };
+    get_merges: {
+        parameters: {
+            query?: {
+                /** @description Only of this branch; the latest queue if left out. */
+                into?: string | null;
+                /** @description The project's directory. */
+                project?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The merge queue of a project, as in `merge --queue --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergesReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_merges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueMerges"];
+            };
+        };
+        responses: {
+            /** @description Add verified loops to the merge queue, or remove them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergesReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_merges_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WorkMerges"];
+            };
+        };
+        responses: {
+            /** @description Work off the merge queue of a project in the background */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergesReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_merges_id_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stop a merge queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergesReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_milestones: {
         parameters: {
             query: {
@@ -9747,6 +10549,281 @@ export interface operations {
             };
             /** @description No token, or a wrong one */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_queue: {
+        parameters: {
+            query?: {
+                /** @description Only goals of this project. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The queue of goals in its order, as in `queue list --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AddGoals"];
+            };
+        };
+        responses: {
+            /** @description Add goals to the queue; all of them or none */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedGoals"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_queue_id_move: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MoveGoal"];
+            };
+        };
+        responses: {
+            /** @description Move a goal before another one, or to either end */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_queue_id_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove a goal that has not started or has ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

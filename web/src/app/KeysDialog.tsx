@@ -4,7 +4,7 @@ import { setShortcuts, shortcutsOn } from "../lib/keys";
 import { Dialog, Toggle } from "../ui/primitives";
 
 const GROUPS = [
-  { title: "keys.everywhere", keys: [["?", "keys.help"], ["Ctrl+K", "palette.title"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g u", "keys.go_usage"], ["g s", "keys.go_settings"], ["/", "keys.search"], ["Ctrl+Enter", "keys.send"]] },
+  { title: "keys.everywhere", keys: [["?", "keys.help"], ["Ctrl+K", "palette.title"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g q", "keys.go_queue"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g u", "keys.go_usage"], ["g s", "keys.go_settings"], ["/", "keys.search"], ["Ctrl+Enter", "keys.send"]] },
   { title: "keys.in_list", keys: [["j", "keys.next"], ["k", "keys.previous"], ["Enter", "keys.open"], ["x", "keys.mark"], ["X", "keys.mark_all"], ["Esc", "keys.unmark"]] },
   { title: "keys.on_loop", keys: [["s", "keys.stop"], ["p", "keys.pause"], ["m", "keys.steer"], ["a", "keys.approve"], ["r", "keys.reject"], ["f", "keys.follow"], ["1 … 9", "keys.tab"]] },
   { title: "keys.in_search", keys: [["Enter", "keys.earlier_hit"], ["Shift+Enter", "keys.later_hit"], ["n", "keys.earlier_hit"], ["N", "keys.later_hit"], ["Esc", "keys.close"]] },

@@ -7,7 +7,7 @@ import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
 import { dismiss, say, toastStore } from "../lib/toast";
-import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Robot, Search } from "../ui/icons";
+import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Queue, Robot, Search } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
 import { useAttention, useNotificationSwitch } from "./attention";
 import { useCommands, type Command } from "./commands";
@@ -20,6 +20,7 @@ const Palette = lazy(() => import("./Palette"));
 const PLACES = [
   { to: "/", key: "nav.loops", icon: List, keys: "g l" },
   { to: "/new", key: "nav.new", icon: Plus, keys: "g n" },
+  { to: "/queue", key: "nav.queue", icon: Queue, keys: "g q" },
   { to: "/milestones", key: "nav.milestones", icon: Flag, keys: "g m" },
   { to: "/usage", key: "nav.usage", icon: Chart, keys: "g u" },
   { to: "/agents", key: "nav.agents", icon: Robot, keys: "g a" },
@@ -55,7 +56,7 @@ export function Shell() {
   }, []);
   useAttention(useCallback((id: string) => void navigate({ to: "/loops/$id", params: { id } }), [navigate]));
   useLiveLoops(!path.startsWith("/loops/"));
-  const isHere = (to: string) => (to === "/" ? path === "/" || path.startsWith("/loops") : path.startsWith(to));
+  const isHere = (to: string) => (to === "/" ? path === "/" || ["/loops", "/groups", "/compare"].some((part) => path.startsWith(part)) : path.startsWith(to));
   return (
     <div className="flex h-full flex-col">
       <a href="#main" className="sr-only z-50 rounded bg-accent px-3 py-2 text-accent-ink focus:not-sr-only focus:absolute focus:top-2 focus:left-2">{t("nav.skip")}</a>
@@ -66,7 +67,7 @@ export function Shell() {
         </Link>
         <nav aria-label={t("nav.label")} className="flex grow justify-between sm:justify-start sm:gap-1">
           {PLACES.map(({ to, key, icon: Icon }) => (
-            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-10 flex-col items-center justify-center gap-0.5 border-b-2 px-1 text-[11px] whitespace-nowrap sm:px-2 lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
+            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-9 flex-col items-center justify-center gap-0.5 border-b-2 px-0.5 text-[11px] whitespace-nowrap sm:px-2 lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
               <Icon />
               <span>{t(key)}</span>
             </Link>

@@ -34,14 +34,23 @@ const loop = createRoute({
     keep({ tab: text(search["tab"]), since: text(search["since"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }) as LoopSearch,
 });
 
+const group = createRoute({ getParentRoute: () => root, path: "/groups/$id", component: lazyRouteComponent(() => import("../groups/GroupPage"), "GroupPage") });
+/** The IDs of the loops, separated by commas. */
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/compare",
+  component: lazyRouteComponent(() => import("../compare/ComparePage"), "ComparePage"),
+  validateSearch: (search: Record<string, unknown>): { loops?: string } => keep({ loops: text(search["loops"]) }) as { loops?: string },
+});
 const fresh = createRoute({ getParentRoute: () => root, path: "/new", component: lazyRouteComponent(() => import("../pages/NewLoopPage"), "NewLoopPage") });
 const milestones = createRoute({ getParentRoute: () => root, path: "/milestones", component: lazyRouteComponent(() => import("../pages/MilestonesPage"), "MilestonesPage") });
+const queue = createRoute({ getParentRoute: () => root, path: "/queue", component: lazyRouteComponent(() => import("../queue/QueuePage"), "QueuePage") });
 const agents = createRoute({ getParentRoute: () => root, path: "/agents", component: lazyRouteComponent(() => import("../pages/AgentsPage"), "AgentsPage") });
 const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => import("../usage/UsagePage"), "UsagePage") });
 const settings = createRoute({ getParentRoute: () => root, path: "/settings", component: lazyRouteComponent(() => import("../pages/SettingsPage"), "SettingsPage") });
 
 export const router = createRouter({
-  routeTree: root.addChildren([loops, loop, fresh, milestones, agents, usage, settings]),
+  routeTree: root.addChildren([loops, loop, group, compare, fresh, queue, milestones, agents, usage, settings]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,

@@ -14,7 +14,8 @@ interface Props {
   mode: DiffMode;
   findings: readonly Finding[];
   comments: readonly Comment[];
-  onComments: (next: readonly Comment[]) => void;
+  /** Nobody comments if there is none. */
+  onComments?: (next: readonly Comment[]) => void;
 }
 
 /** The tree beside the lines. Only rows in sight are in the page. */
@@ -40,13 +41,13 @@ export function DiffFiles({ diff, mode, findings, comments, onComments }: Props)
   const actions: RowActions = {
     onFold: fold,
     onWhole: (path) => setWhole((now) => new Set(now).add(path)),
-    onLine: (path, side, line, shift) => edit((now) => (shift || now ? extended(now, path, side, line) : { path, side, from: line, to: line })),
+    onLine: onComments && ((path, side, line, shift) => edit((now) => (shift || now ? extended(now, path, side, line) : { path, side, from: line, to: line }))),
     onCancel: () => edit(null),
     onSave: (place, text) => {
-      onComments([...comments, { ...place, id: `${Date.now()}`, quote: quoteOf(diff.files, place), text }]);
+      onComments?.([...comments, { ...place, id: `${Date.now()}`, quote: quoteOf(diff.files, place), text }]);
       edit(null);
     },
-    onRemove: (id) => onComments(comments.filter((comment) => comment.id !== id)),
+    onRemove: (id) => onComments?.(comments.filter((comment) => comment.id !== id)),
   };
   const goTo = (path: string) => {
     fold(path, true);
@@ -61,7 +62,7 @@ export function DiffFiles({ diff, mode, findings, comments, onComments }: Props)
         <div className="flex items-center gap-1.5"><Button small onClick={() => all(true)}>{t("diff.expand")}</Button><Button small onClick={() => all(false)}>{t("diff.fold")}</Button></div>
         <FileTree files={diff.files} notes={notes} current={current} onGo={goTo} />
         {diff.files_left_out > 0 ? <p className="text-xs text-wait">{t("diff.left_out", { count: diff.files_left_out })}</p> : null}
-        <p className="text-xs text-faint max-lg:hidden">{t("comment.hint")}</p>
+        {onComments ? <p className="text-xs text-faint max-lg:hidden">{t("comment.hint")}</p> : null}
       </div>
       <div ref={scroller} role="region" aria-label={t("tab.diff")} tabIndex={0} data-diff={mode} className="card min-h-64 min-w-0 grow overflow-auto">
         <div className="output relative w-full" style={{ height: virtual.getTotalSize() }}>

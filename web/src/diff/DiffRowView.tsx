@@ -23,7 +23,7 @@ export interface RowActions {
   onFold: (path: string, shown: boolean) => void;
   onWhole: (path: string) => void;
   /** A line is to be commented on, or the comment's lines are to reach up to it. */
-  onLine: (path: string, side: Side, line: number, shift: boolean) => void;
+  onLine?: ((path: string, side: Side, line: number, shift: boolean) => void) | undefined;
   onCancel: () => void;
   onSave: (place: Place, text: string) => void;
   onRemove: (id: string) => void;
@@ -52,12 +52,12 @@ export function DiffRowView({ row, editing, colours, actions }: Props) {
       return <NoteView note={row.note} onCancel={actions.onCancel} onSave={actions.onSave} onRemove={actions.onRemove} />;
     case "line": {
       const side: Side = row.line.kind === "remove" ? "before" : "after";
-      return <Single line={row.line} other={row.other} colours={colours} side={side} chosen={covers(editing, row.path, side, row.line[side])} onNumber={(shift) => actions.onLine(row.path, side, row.line[side] ?? 1, shift)} />;
+      return <Single line={row.line} other={row.other} colours={colours} side={side} chosen={covers(editing, row.path, side, row.line[side])} onNumber={actions.onLine && ((shift) => actions.onLine?.(row.path, side, row.line[side] ?? 1, shift))} />;
     }
     case "pair":
       return (
         <div className="grid grid-cols-2 divide-x divide-line">
-          {(["before", "after"] as const).map((side) => <Half key={side} line={row[side]} other={row[side === "before" ? "after" : "before"]} colours={colours} side={side} chosen={covers(editing, row.path, side, row[side]?.[side])} onNumber={(shift) => actions.onLine(row.path, side, row[side]?.[side] ?? 1, shift)} />)}
+          {(["before", "after"] as const).map((side) => <Half key={side} line={row[side]} other={row[side === "before" ? "after" : "before"]} colours={colours} side={side} chosen={covers(editing, row.path, side, row[side]?.[side])} onNumber={actions.onLine && ((shift) => actions.onLine?.(row.path, side, row[side]?.[side] ?? 1, shift))} />)}
         </div>
       );
   }
@@ -103,7 +103,7 @@ interface LineProps {
   colours: number;
   side: Side;
   chosen: boolean;
-  onNumber: (shift: boolean) => void;
+  onNumber: ((shift: boolean) => void) | undefined;
 }
 
 /** The number of a line is the button that comments on it. */
@@ -111,6 +111,7 @@ function NumberButton({ line, side, onNumber }: Pick<LineProps, "line" | "side" 
   const { t } = useTranslation();
   const number = line[side];
   if (number === undefined) return <span className={NUMBER} />;
+  if (!onNumber) return <span className={clsx(NUMBER, "opacity-80")}>{number}</span>;
   return <button type="button" tabIndex={-1} data-comment-on={number} aria-label={t("comment.on_line", { number })} title={t("comment.on_line", { number })} onClick={(event: MouseEvent) => onNumber(event.shiftKey)} className={clsx(NUMBER, "cursor-pointer opacity-80 hover:bg-accent hover:text-accent-ink hover:opacity-100")}>{number}</button>;
 }
 

@@ -9,8 +9,8 @@ const PLACES: [RegExp, SettingsGroup][] = [
   [/^(review|human_review|warnings_block|plan|post_action)/, "review"],
   [/^(soul|vision|memory|auto_start|wake|recover)/, "milestones"],
   [/^(sandbox|docker|network|protect|env_|secret|redact|trust|allow_|denied)/, "safety"],
-  [/^(max_|budget|duration|.*timeout$|stall|cgroup|limit)/, "limits"],
-  [/^(branch|in_place|setup|copy|commit|retention|base|workspace)/, "workspace"],
+  [/^(max_|queue_|budget|duration|.*timeout$|stall|cgroup|limit)/, "limits"],
+  [/^(branch|merge_|in_place|setup|copy|commit|retention|base|workspace)/, "workspace"],
   [/^(agent|model|recipe|gates|baseline|completion_promise|session|fallbacks|follow_up|language|max_iterations)/, "loop"],
 ];
 

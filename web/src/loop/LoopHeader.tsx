@@ -8,9 +8,10 @@ import type { Verb } from "../loops/actions";
 import { tokensOf } from "../loops/figures";
 import { AgentName, Bar, Cost, Elapsed, Gates, Iterations, MergedMark } from "../loops/parts";
 import { CopyText } from "../ui/CopyText";
-import { Chevron, Message, More, Pause, Play, Stop } from "../ui/icons";
+import { Branch, Chevron, Message, More, Pause, Play, Stop } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
 import { StatusBadge, canResume, isOpen } from "../ui/status";
+import { canFork } from "./fork";
 import { canMerge } from "./merge";
 import { asksForReview } from "./phase";
 
@@ -31,12 +32,12 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         <Link to="/" className="rounded py-0.5 underline-offset-2 hover:underline">{t("nav.loops")}</Link>
         <Chevron className="size-3 text-faint" />
         <Link to="/" search={{ project: loop.project }} title={loop.project} className="truncate rounded py-0.5 underline-offset-2 hover:underline">{baseName(loop.project)}</Link>
+        <Kin loop={loop} />
       </nav>
       <div className="flex items-center gap-x-3">
         <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
         <span className="max-sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
         {loop.merged ? <span className="max-sm:hidden"><MergedMark merged={loop.merged} /></span> : null}
-        {loop.parent ? <Link to="/loops/$id" params={{ id: loop.parent.id }} data-parent className="text-xs whitespace-nowrap text-soft underline decoration-line underline-offset-2 hover:decoration-accent max-sm:hidden">{t("loop.fork_of", { name: loop.parent.name, iteration: loop.parent.iteration })}</Link> : null}
         <Actions loop={loop} onAsk={onAsk} onPause={onPause} />
       </div>
       <div className="mt-1 flex items-center gap-2">
@@ -58,6 +59,19 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
   );
 }
 
+/** The group that a loop is a try of, and the loop that it was forked from. */
+function Kin({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const { group, parent } = loop;
+  if (!group && !parent) return null;
+  return (
+    <>
+      {group ? <><Chevron className="size-3 shrink-0 text-faint" /><Link to="/groups/$id" params={{ id: group.id }} data-group-of className="truncate rounded py-0.5 underline decoration-line underline-offset-2 hover:decoration-accent">{t("tries.member", { number: group.number, name: group.name })}</Link></> : null}
+      {parent ? <><Branch className="ml-1 size-3 shrink-0 text-faint" /><Link to="/loops/$id" params={{ id: parent.id }} data-parent className="truncate rounded py-0.5 underline decoration-line underline-offset-2 hover:decoration-accent">{t("loop.fork_of", { name: parent.name, iteration: parent.iteration })}</Link><Link to="/compare" search={{ loops: `${parent.id},${loop.id}` }} className="rounded py-0.5 whitespace-nowrap text-accent underline">{t("compare.action")}</Link></> : null}
+    </>
+  );
+}
+
 function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb) => void; onPause: () => void }) {
   const { t } = useTranslation();
   const open = isOpen(loop.status);
@@ -73,6 +87,7 @@ function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb)
         <MenuItem disabled={open || !canMerge(loop)} onSelect={() => onAsk("merge")}>{t("action.merge")}</MenuItem>
         <MenuItem disabled={open || loop.status === "completed"} onSelect={() => onAsk("restart")}>{t("action.restart")}</MenuItem>
         <MenuItem disabled={open || loop.iterations === 0} onSelect={() => onAsk("rollback")}>{t("action.rollback")}</MenuItem>
+        <MenuItem disabled={!canFork(loop)} onSelect={() => onAsk("fork")}>{t("action.fork")}</MenuItem>
         <MenuItem disabled={!loop.worktree} onSelect={() => onAsk("takeover")}>{t("action.takeover")}</MenuItem>
         <MenuItem disabled={!asks} onSelect={() => onAsk("approve")}>{t("action.approve")}</MenuItem>
         <MenuItem disabled={!asks} onSelect={() => onAsk("reject")}>{t("action.reject")}</MenuItem>

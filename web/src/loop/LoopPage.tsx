@@ -14,6 +14,7 @@ import { ActionDialog, useAct, type Asked, type Verb } from "../loops/actions";
 import { Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen, statusName } from "../ui/status";
 import { LoopHeader } from "./LoopHeader";
+import { canFork } from "./fork";
 import { canMerge } from "./merge";
 import { Monitor } from "./Monitor";
 import { asksForReview } from "./phase";
@@ -71,7 +72,7 @@ function Loaded({ loop }: { loop: LoopView }) {
     ...Object.fromEntries(tabs.slice(0, 9).map((name, index) => [String(index + 1), () => show(name)])),
   });
   const commands = useMemo((): Command[] => {
-    const verbs: [Verb, boolean, string?][] = [["steer", isOpen(loop.status) || loop.status === "paused", "m"], ["pause", isOpen(loop.status), "p"], ["resume", canResume(loop.status), "p"], ["stop", isOpen(loop.status), "s"], ["approve", asksForReview(loop), "a"], ["reject", asksForReview(loop), "r"], ["merge", !isOpen(loop.status) && canMerge(loop)], ["restart", !isOpen(loop.status) && loop.status !== "completed"], ["rollback", !isOpen(loop.status) && loop.iterations > 0], ["takeover", Boolean(loop.worktree)]];
+    const verbs: [Verb, boolean, string?][] = [["steer", isOpen(loop.status) || loop.status === "paused", "m"], ["pause", isOpen(loop.status), "p"], ["resume", canResume(loop.status), "p"], ["stop", isOpen(loop.status), "s"], ["approve", asksForReview(loop), "a"], ["reject", asksForReview(loop), "r"], ["merge", !isOpen(loop.status) && canMerge(loop)], ["restart", !isOpen(loop.status) && loop.status !== "completed"], ["rollback", !isOpen(loop.status) && loop.iterations > 0], ["fork", canFork(loop)], ["takeover", Boolean(loop.worktree)]];
     return [
       ...verbs.filter(([, possible]) => possible).map(([verb, , keys]) => ({ id: verb, group: loop.name, label: t(`action.${verb}`), keys, run: () => ask({ verb, loop }) })),
       ...tabs.map((name, index) => ({ id: `tab ${name}`, group: loop.name, label: t(`tab.${name}`), keys: String(index + 1), run: () => show(name) })),
@@ -100,7 +101,7 @@ function Loaded({ loop }: { loop: LoopView }) {
         </Tabs.List>
         <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
           <Suspense fallback={<Loading lines={8} />}>
-            {tab === "overview" ? <Overview loop={loop} wish={feed.wish} iteration={search.iteration} onShow={show} onAsk={(verb) => ask({ verb, loop })} /> : null}
+            {tab === "overview" ? <Overview loop={loop} wish={feed.wish} iteration={search.iteration} onShow={show} onAsk={(verb, number) => ask({ verb, loop, iteration: number })} /> : null}
             {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
             {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
             {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} since={search.since} onShow={show} onAsk={(verb, text, onDone) => ask({ verb, loop, text, onDone })} /> : null}

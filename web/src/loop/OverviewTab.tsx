@@ -2,9 +2,10 @@ import { useMemo, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopView } from "../api/types";
 import type { Verb } from "../loops/actions";
-import { Cross } from "../ui/icons";
-import { IconButton, Loading, Problem } from "../ui/primitives";
+import { Branch, Cross } from "../ui/icons";
+import { Button, IconButton, Loading, Problem } from "../ui/primitives";
 import { DiffStat } from "./DiffStat";
+import { forkPoints } from "./fork";
 import { OpenFindings } from "./FindingsTab";
 import { GateTable } from "./GateTable";
 import { IterationBody, longestTurn, useTimeline } from "./IterationBody";
@@ -21,7 +22,7 @@ import type { Wish } from "./useFeed";
 import { LastWords } from "./Words";
 
 /** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */
-export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { loop: LoopView; wish: Wish; iteration: number | undefined; onShow: Show; onAsk: (verb: Verb) => void }) {
+export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { loop: LoopView; wish: Wish; iteration: number | undefined; onShow: Show; onAsk: (verb: Verb, iteration?: number) => void }) {
   const { t } = useTranslation();
   const timeline = useTimeline(loop);
   const story = useMemo(() => {
@@ -47,6 +48,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
                 <div className="flex items-center gap-3">
                   <h3 className="text-sm font-semibold">{t("feed.iteration", { number: opened.iteration })}</h3>
                   <button type="button" className="text-xs text-accent underline" onClick={() => onShow("diff", { iteration: opened.iteration })}>{t("tab.diff")}</button>
+                  {forkPoints(loop).includes(opened.iteration) ? <Button small onClick={() => onAsk("fork", opened.iteration)}><Branch className="size-3.5" />{t("fork.here")}</Button> : null}
                   <IconButton small label={t("action.close")} className="ml-auto" onClick={() => onShow("overview")}><Cross className="size-3.5" /></IconButton>
                 </div>
                 <IterationBody iteration={opened} longest={story.longest} onShow={onShow} />

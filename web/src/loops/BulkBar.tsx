@@ -1,8 +1,10 @@
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopSummary } from "../api/types";
+import { MOST, canCompare } from "../compare/facts";
 import { say } from "../lib/toast";
-import { Cross, Pause, Play, Stop, Trash } from "../ui/icons";
+import { Columns, Cross, Pause, Play, Stop, Trash } from "../ui/icons";
 import { Button, Dialog, IconButton } from "../ui/primitives";
 import { BULK, takes, useBulk, type BulkVerb } from "./bulk";
 
@@ -31,6 +33,7 @@ export function BulkBar({ marked, onClear }: { marked: readonly LoopSummary[]; o
         const count = marked.filter((loop) => takes(loop, verb)).length;
         return <Button key={verb} small disabled={count === 0} tone={verb === "stop" ? "danger" : "plain"} onClick={() => ask(verb)}><Icon className="size-3.5" />{t(`bulk.${verb}`)} <span className="figures">{count}</span></Button>;
       })}
+      {canCompare(marked) ? <Link to="/compare" search={{ loops: marked.map((loop) => loop.id).join(",") }} className="inline-flex min-h-7 items-center gap-1.5 rounded-md border border-line-strong bg-panel px-2 text-xs font-medium hover:bg-sunken"><Columns className="size-3.5" />{t("compare.action")} <span className="figures">{marked.length}</span></Link> : <Button small disabled title={t("compare.rule", { count: MOST })}><Columns className="size-3.5" />{t("compare.action")}</Button>}
       <IconButton label={t("bulk.clear")} className="ml-auto" onClick={onClear}><Cross /></IconButton>
       {asked ? (
         <Dialog open onClose={() => ask(null)} title={t(`bulk.ask_${asked}`, { count: chosen.length })} footer={<><Button onClick={() => ask(null)}>{t("action.cancel")}</Button><Button tone={asked === "stop" || asked === "clean" ? "danger" : "accent"} disabled={left > 0} onClick={() => void act()}>{left > 0 ? t("bulk.left", { count: left }) : t(`bulk.${asked}`)}</Button></>}>

@@ -39,7 +39,7 @@ export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect,
         <StatusShape status={status} outcome={loop.outcome} className="size-5" />
       </div>
       <div className="min-w-0">
-        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex flex-wrap items-baseline gap-x-2">
+        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex min-h-6 flex-wrap items-baseline gap-x-2">
           <span className="min-w-0 truncate font-semibold">{loop.name}</span>
           <Standing loop={loop} />
           <span title={loop.goal} className="min-w-0 flex-1 basis-40 truncate text-sm text-soft max-sm:basis-full">{loop.goal}</span>
@@ -82,6 +82,8 @@ function Doing({ loop }: { loop: LoopSummary }) {
     <p className="truncate text-xs text-soft">
       {status === "completed" ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
       <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /></span>
+      {loop.group ? <span className="max-sm:block max-sm:truncate"><span className="max-sm:hidden"> · </span><Link to="/groups/$id" params={{ id: loop.group.id }} data-group-of className="text-accent underline">{t("tries.member", { number: loop.group.number, name: loop.group.name })}</Link></span> : null}
+      {loop.parent ? <span className="max-sm:block max-sm:truncate"><span className="max-sm:hidden"> · </span><Link to="/loops/$id" params={{ id: loop.parent.id }} className="text-accent underline">{t("loop.fork_of_short", { name: loop.parent.name })}</Link></span> : null}
     </p>
   );
 }

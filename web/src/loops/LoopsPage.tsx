@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
@@ -123,11 +123,12 @@ export function LoopsPage() {
 function GroupHead({ group, onMark }: { group: Extract<Shown, { type: "group" }>; onMark: () => void }) {
   const { t } = useTranslation();
   const asks = group.by === "state" && group.name === "person";
-  const name = group.by === "state" ? t(`loops.state_${group.name as "person"}`) : group.by === "project" ? baseName(group.name) : group.name;
+  const tries = group.by === "tries" ? group.members[0]?.group : undefined;
+  const name = group.by === "state" ? t(`loops.state_${group.name as "person"}`) : group.by === "project" ? baseName(group.name) : group.by === "tries" ? (tries?.name ?? t("tries.no_group")) : group.name;
   return (
     <div className="flex items-baseline justify-between gap-2 px-1 pt-3 pb-1 text-xs">
       <h2 title={group.by === "project" ? group.name : undefined} className={clsx("flex items-baseline gap-2 text-xs font-semibold", asks ? "text-ask" : "text-soft")}>
-        {name} <span className="figures font-normal">{group.count}</span>{" "}
+        {tries ? <Link to="/groups/$id" params={{ id: tries.id }} className="text-accent underline">{name}</Link> : name} <span className="figures font-normal">{group.count}</span>{" "}
         {!asks && group.person > 0 ? <span className="font-medium text-ask">{t("loops.need_you", { count: group.person })}</span> : null}
       </h2>
       <button type="button" onClick={onMark} aria-label={t("bulk.all_of", { name })} className="min-h-6 rounded px-1.5 text-faint hover:text-ink max-sm:hidden">{t("bulk.all")}</button>

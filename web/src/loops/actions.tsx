@@ -12,16 +12,17 @@ import { LOOPS } from "./useLoops";
 
 const MergeFacts = lazy(() => import("../loop/MergeFacts"));
 const RollbackChoice = lazy(() => import("../loop/RollbackChoice"));
+const ForkDialog = lazy(() => import("../loop/ForkDialog"));
 const Takeover = lazy(() => import("../loop/Takeover"));
 
-export type Verb = "stop" | "pause" | "resume" | "restart" | "steer" | "approve" | "reject" | "merge" | "rollback" | "takeover";
+export type Verb = "stop" | "pause" | "resume" | "restart" | "steer" | "approve" | "reject" | "merge" | "rollback" | "takeover" | "fork";
 export type Target = Pick<LoopView, "id" | "name" | "status" | "iterations"> & Partial<Pick<LoopView, "stop_reason" | "pause" | "branch">>;
 
 export function useAct() {
   const { t } = useTranslation();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({ loop, verb, body }: { loop: Target; verb: Exclude<Verb, "takeover">; body?: object }) => {
+    mutationFn: async ({ loop, verb, body }: { loop: Target; verb: Exclude<Verb, "takeover" | "fork">; body?: object }) => {
       const report = await send(`POST`, `/api/loops/${encodeURIComponent(loop.id)}/${verb}`, body ?? {});
       // A merge with conflicts is an answer of the server, but it is not a merge.
       const merge = verb === "merge" ? (report as MergeReport) : undefined;
@@ -41,6 +42,8 @@ export interface Asked {
   loop: Target;
   /** Words to begin with. */
   text?: string | undefined;
+  /** The iteration that it is about. */
+  iteration?: number | undefined;
   /** When it was done, and not only asked. */
   onDone?: (() => void) | undefined;
 }
@@ -49,6 +52,7 @@ export interface Asked {
 export function ActionDialog({ asked, onClose }: { asked: Asked | null; onClose: () => void }) {
   if (!asked) return null;
   if (asked.verb === "takeover") return <Suspense fallback={null}><Takeover loop={asked.loop} onClose={onClose} /></Suspense>;
+  if (asked.verb === "fork") return <Suspense fallback={null}><ForkDialog id={asked.loop.id} iteration={asked.iteration} onClose={onClose} /></Suspense>;
   return <Asking key={`${asked.verb} ${asked.loop.id}`} asked={asked} verb={asked.verb} onClose={onClose} />;
 }
 
@@ -56,7 +60,7 @@ const TEMPLATES = ["goal", "tests", "scope", "quality"] as const;
 const needsText: Partial<Record<Verb, boolean>> = { steer: true, reject: true };
 const mayHaveText: Partial<Record<Verb, boolean>> = { approve: true };
 
-function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked: Asked; verb: Exclude<Verb, "takeover">; onClose: () => void }) {
+function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked: Asked; verb: Exclude<Verb, "takeover" | "fork">; onClose: () => void }) {
   const { t } = useTranslation();
   const act = useAct();
   const reached = raiseOf(loop);

@@ -24,6 +24,11 @@ describe("the list", () => {
     expect(names(all, { group: "project" })).toEqual(["[/b/notes 1/1]", "two", "[/a/shop 2/1]", "three", "one"]);
     expect(names(all, { group: "nonsense" })[0]).toBe("[person 2/2]");
   });
+  it("groups tries of one goal, the newest group first, single loops last", () => {
+    const tryOf = (name: string, id: string, number: number, created = "2026-01-01T00:00:00Z") => loop(name, "completed", { group: { id, name: id, kind: "tries", number }, created_at: created });
+    const all = [loop("alone", "running"), tryOf("old-1", "old", 1), tryOf("new-2", "new", 2, "2026-02-01T00:00:00Z"), tryOf("new-1", "new", 1, "2026-02-01T00:00:00Z")];
+    expect(names(all, { group: "tries" })).toEqual(["[new 2/0]", "new-1", "new-2", "[old 1/0]", "old-1", "[ 1/0]", "alone"]);
+  });
   it("sorts by cost, by name and by activity", () => {
     const all = [loop("a", "completed", { usage: usage(1) }), loop("b", "completed", { usage: usage(3) }), loop("c", "completed", { last_activity_at: "2026-02-01T00:00:00Z" })];
     expect(names(all, { sort: "cost" })).toEqual(["[done 3/0]", "b", "a", "c"]);

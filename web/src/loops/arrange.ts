@@ -9,7 +9,7 @@ import { midnight, modelsOf, tokensOf } from "./figures";
 
 export const STATES = ["person", "open", "done"] as const;
 export type State = (typeof STATES)[number];
-export const GROUPINGS = ["state", "project", "recipe", "agent"] as const;
+export const GROUPINGS = ["state", "project", "recipe", "agent", "tries"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 export const SORTINGS = ["created", "activity", "cost", "tokens", "iterations", "name"] as const;
 export type Sorting = (typeof SORTINGS)[number];
@@ -88,7 +88,9 @@ export function arrange(loops: readonly LoopSummary[], view: View, now = Date.no
   });
   const by = groupingOf(view);
   const sorting = sortingOf(view);
-  const nameOf = (loop: LoopSummary) => (by === "state" ? stateOf(loop) : loop[by]);
+  // Groups have IDs: two projects may have one of the same name.
+  const nameOf = (loop: LoopSummary) => (by === "state" ? stateOf(loop) : by === "tries" ? (loop.group?.id ?? "") : loop[by]);
+  const newest = (name: string) => groups.get(name)?.reduce((last, loop) => (loop.created_at > last ? loop.created_at : last), "") ?? "";
   const groups = new Map<string, LoopSummary[]>();
   for (const loop of found) {
     const name = nameOf(loop);
@@ -96,11 +98,11 @@ export function arrange(loops: readonly LoopSummary[], view: View, now = Date.no
     if (members) members.push(loop);
     else groups.set(name, [loop]);
   }
-  const names = by === "state" ? STATES.filter((name) => groups.has(name)) : [...groups.keys()].sort((one, other) => baseName(one).localeCompare(baseName(other)) || one.localeCompare(other));
+  const names = by === "state" ? STATES.filter((name) => groups.has(name)) : by === "tries" ? [...groups.keys()].sort((one, other) => Number(!one) - Number(!other) || newest(other).localeCompare(newest(one))) : [...groups.keys()].sort((one, other) => baseName(one).localeCompare(baseName(other)) || one.localeCompare(other));
   return names.flatMap((name) => {
     const members = groups.get(name) ?? [];
     // Who chose an order gets it; the default puts first what waits for an answer.
-    members.sort((one, other) => (sorting === "created" ? rank(one) - rank(other) : 0) || ORDER[sorting](one, other) || one.id.localeCompare(other.id));
+    members.sort((one, other) => (by === "tries" && name && sorting === "created" ? (one.group?.number ?? 0) - (other.group?.number ?? 0) : 0) || (sorting === "created" ? rank(one) - rank(other) : 0) || ORDER[sorting](one, other) || one.id.localeCompare(other.id));
     const person = members.filter((loop) => stateOf(loop) === "person").length;
     return [{ type: "group" as const, key: `${by}:${name}`, by, name, count: members.length, person, members }, ...members.map((loop) => ({ type: "loop" as const, key: loop.id, loop }))];
   });

@@ -4,6 +4,7 @@ import { get, query } from "../api/client";
 import { openStream } from "../api/sse";
 import type { LoopList, LoopSummary } from "../api/types";
 import { setConnection } from "../app/connection";
+import { GROUPS } from "../groups/useGroup";
 import { clearly } from "../lib/clear";
 
 export const LOOPS = ["loops"] as const;
@@ -24,16 +25,19 @@ export function useLoops() {
   return useQuery({ queryKey: LOOPS, queryFn: ({ signal }) => allLoops(signal), staleTime: 30_000 });
 }
 
-/** Hears of every loop that changes. A loop's own page has a stream of its own, and one is enough. */
+/** Hears of every loop and group that changes. A loop's own page has a stream of its own, and one is enough. */
 export function useLiveLoops(wanted: boolean) {
   const queries = useQueryClient();
   useEffect(() => {
     if (!wanted) return;
     let waiting = new Map<string, LoopSummary>();
     let frame: ReturnType<typeof setTimeout> | undefined;
+    let groups = false;
     const flush = () => {
       frame = undefined;
-      merge(queries, waiting);
+      if (waiting.size > 0) merge(queries, waiting);
+      if (groups) void queries.invalidateQueries({ queryKey: GROUPS });
+      groups = false;
       // A milestone stands as its loop does.
       if ([...waiting.values()].some((loop) => loop.review?.milestone)) void queries.invalidateQueries({ queryKey: ["milestones"] });
       waiting = new Map();
@@ -43,10 +47,16 @@ export function useLiveLoops(wanted: boolean) {
       onState: (state) => {
         setConnection(state);
         // What changed before the stream was open is in the list.
-        if (state === "open") void queries.invalidateQueries({ queryKey: LOOPS });
+        if (state !== "open") return;
+        void queries.invalidateQueries({ queryKey: LOOPS });
+        void queries.invalidateQueries({ queryKey: GROUPS });
       },
       onEvents: (events) => {
-        for (const { data } of events) {
+        for (const { event, data } of events) {
+          if (event === "group") {
+            groups = true;
+            continue;
+          }
           const loop = JSON.parse(data, clearly) as LoopSummary;
           if (typeof loop.id === "string") waiting.set(loop.id, loop);
         }

@@ -5,7 +5,7 @@ import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from "
 import { useTranslation } from "react-i18next";
 import { Refusal, get, isUnauthorised, query, send } from "../api/client";
 import { hintWords, problemWords } from "../api/problem";
-import type { AgentReport, LoopView, Preview, RecipeRow, Seen, StartLoop } from "../api/types";
+import type { AgentReport, LoopView, Preview, RecipeRow, Seen, StartLoop, TriesView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { serverWords } from "../i18n/server";
 import { useTitle } from "../lib/title";
@@ -16,8 +16,9 @@ import { EarlierLoop, FoundGates, FoundProtect } from "./NewLoopHelp";
 import { PreviewCard } from "./PreviewCard";
 import { isAgreed, seenOf } from "./TrustBox";
 import { projectName } from "./ProjectPicker";
+import { TriesFields } from "./TriesFields";
 import { useProject } from "./useProjects";
-import { chosenAgent, emptyForm, recipeChoices, requestOf, usualAgent, type LoopForm, type RecipeChoice } from "./newLoop";
+import { chosenAgent, emptyForm, recipeChoices, requestOf, triesOf, usualAgent, type LoopForm, type RecipeChoice } from "./newLoop";
 
 /** Until the server has said which there are. */
 const BUILT_IN: RecipeChoice[] = [{ name: "promise", about: "", own: false, reviewed: false }, { name: "refine", about: "", own: false, reviewed: false }, { name: "audited", about: "", own: false, reviewed: true }];
@@ -57,13 +58,17 @@ export function NewLoopPage() {
   const shown = seenOf(preview.data?.trust ?? []);
   const trust = isAgreed(agreed, shown);
   const start = useMutation({
-    mutationFn: () => send<LoopView>("POST", "/api/loops", { ...request, ...(trust ? { trust: agreed } : {}) }),
-    onSuccess: (loop) => void navigate({ to: "/loops/$id", params: { id: loop.id } }),
+    mutationFn: async () => {
+      const run = { ...request, ...(trust ? { trust: agreed } : {}) } as StartLoop;
+      if (form.tries === 1) return { to: "/loops/$id" as const, id: (await send<LoopView>("POST", "/api/loops", run)).id };
+      return { to: "/groups/$id" as const, id: (await send<TriesView>("POST", "/api/groups/tries", triesOf({ ...form, agent }, run, usual))).id };
+    },
+    onSuccess: ({ to, id }) => void navigate({ to, params: { id } }),
     onError: () => void preview.refetch(),
   });
   const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
   const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? [...problemWords(fault.problem, t), hintWords(fault.problem)].filter(Boolean).join(" · ") : null);
-  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise", "recipe", "fallbacks", "protect"].includes(fault?.problem.field ?? "");
+  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise", "recipe", "fallbacks", "protect", "tries", "agents"].includes(fault?.problem.field ?? "");
   if (isUnauthorised(place.error)) return <Unauthorised />;
   const own = agent === "!command";
   // What is previewed is what would be started, and it has no fault.
@@ -126,11 +131,12 @@ export function NewLoopPage() {
           </div>
           {form.limitIterations ? <Slider min={1} max={100} label={t("new.limit_iterations")} value={form.maxIterations} onChange={(value) => set({ maxIterations: value })} /> : null}
         </div>
+        <TriesFields form={form} agents={installed} own={own} usual={agent || usual} error={faultOf("tries", "agents")} onChange={set} />
         <details className="card px-3 py-2">
           <summary className="text-sm font-medium">{t("new.more")}</summary>
           <div className="mt-3 grid gap-4 sm:grid-cols-2">
             <Field label={t("new.name")} hint={t("new.name_hint")} error={faultOf("name")}><input name="name" className="field" pattern="[a-z0-9_\-]+" value={form.name} onChange={(event) => set({ name: event.target.value })} /></Field>
-            <Field label={t("new.budget")} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
+            <Field label={t("new.budget")} hint={form.tries > 1 ? t("tries.budget_hint") : undefined} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
             <Field label={t("new.duration")} hint="90m, 2h, 1d" error={faultOf("duration")}><input name="duration" className="field" placeholder={t("new.no_limit")} value={form.duration} onChange={(event) => set({ duration: event.target.value })} /></Field>
             <Field label={t("card.promise")} hint={t("card.promise_hint")} error={faultOf("completion_promise")}><input name="promise" className="field font-mono" placeholder="<promise>COMPLETE</promise>" value={form.promise} onChange={(event) => set({ promise: event.target.value })} /></Field>
             <Field label={t("new.fallback")} hint={t("new.fallback_hint")} error={faultOf("fallbacks")}>
@@ -138,13 +144,13 @@ export function NewLoopPage() {
             </Field>
             <Field label={t("new.protect")} hint={t("new.protect_hint")} error={faultOf("protect")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /><FoundProtect project={project} text={form.protect} onAdd={(protect) => set({ protect })} /></Field>
             <div className="space-y-2">
-              <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} />
+              {form.tries === 1 ? <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} /> : null}
               {form.reviewed ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
             </div>
           </div>
         </details>
         {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
-        <Button type="submit" tone="accent" disabled={start.isPending || !valid} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
+        <Button type="submit" tone="accent" disabled={start.isPending || !valid} className="w-full sm:w-auto"><Play className="size-3.5" />{form.tries > 1 ? t("tries.start", { count: form.tries }) : t("new.start")}</Button>
       </div>
       <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
     </form>

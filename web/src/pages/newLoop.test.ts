@@ -1,6 +1,6 @@
 import type { LoopSummary } from "../api/types";
 import { describe, expect, it } from "vitest";
-import { chosenAgent, emptyForm, recipeChoices, requestOf, usualAgent, formOf, withLine } from "./newLoop";
+import { chosenAgent, choicesOf, emptyForm, recipeChoices, requestOf, triesOf, usualAgent, formOf, withLine } from "./newLoop";
 
 describe("a new loop", () => {
   it("sends only what was said", () => {
@@ -15,6 +15,25 @@ describe("a new loop", () => {
     const form = { ...emptyForm(), goal: "g", reviewer: "codex", humanReview: true };
     expect(requestOf(form, "/r").settings).toEqual({});
     expect(requestOf({ ...form, recipe: "audited", reviewed: true }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
+  });
+});
+
+describe("best of N", () => {
+  const form = { ...emptyForm(), goal: "g", tries: 3, first: true };
+  it("names no agent if all tries have the loop's own", () => {
+    expect(triesOf(form, requestOf(form, "/r"), "claude")).toEqual({ run: { project: "/r", goal: "g", settings: {} }, agents: [], tries: 3, first: true, losers: "keep" });
+  });
+  it("names one for each try as soon as one differs; the form's model stays with its own agent", () => {
+    const mixed = { ...form, agent: "claude", model: "opus", losers: "drop" as const, tryChoices: [{ agent: "", model: "" }, { agent: "codex", model: "" }, { agent: "codex", model: "o3" }] };
+    const started = triesOf(mixed, requestOf(mixed, "/r"), "claude");
+    expect(started.agents).toEqual(["claude:opus", "codex", "codex:o3"]);
+    expect(started.run?.settings).toEqual({ agent: "claude" });
+    expect(started.losers).toBe("drop");
+  });
+  it("has one choice for each try, and never works in the checkout", () => {
+    expect(choicesOf({ tries: 2, tryChoices: [{ agent: "a", model: "" }] })).toEqual([{ agent: "a", model: "" }, { agent: "", model: "" }]);
+    expect(requestOf({ ...form, inPlace: true }, "/r").settings).toEqual({});
+    expect(requestOf({ ...form, tries: 1, inPlace: true }, "/r").settings).toEqual({ in_place: true });
   });
 });
 

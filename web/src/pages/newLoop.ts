@@ -1,6 +1,12 @@
 // From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
 
-import type { AgentReport, LoopSummary, RecipeRow, StartLoop } from "../api/types";
+import type { AgentReport, LoopSummary, RecipeRow, StartLoop, StartTries } from "../api/types";
+
+/** Who makes a try; the loop's own agent and model where nothing is said. */
+export interface TryChoice {
+  agent: string;
+  model: string;
+}
 
 export interface LoopForm {
   project: string | null;
@@ -25,12 +31,21 @@ export interface LoopForm {
   protect: string;
   inPlace: boolean;
   humanReview: boolean;
+  /** One is a loop; more are tries of which the best is picked. */
+  tries: number;
+  tryChoices: readonly TryChoice[];
+  /** Stop the others when one is verified. */
+  first: boolean;
+  losers: "keep" | "drop";
 }
 
 export const emptyForm = (): LoopForm => ({
   project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewed: false, fallback: "", reviewer: "", reviewerModel: "", gates: "",
   limitIterations: false, maxIterations: 5, budget: "", duration: "", promise: "", protect: "", inPlace: false, humanReview: false,
+  tries: 1, tryChoices: [], first: false, losers: "keep",
 });
+
+export const MOST_TRIES = 16;
 
 export const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
@@ -52,7 +67,7 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
   text("duration", form.duration);
   text("completion_promise", form.promise);
   if (linesOf(form.protect).length > 0) settings["protect"] = linesOf(form.protect);
-  if (form.inPlace) settings["in_place"] = true;
+  if (form.inPlace && form.tries === 1) settings["in_place"] = true;
   return {
     project,
     goal: form.goal,
@@ -60,6 +75,24 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
     ...(own && form.agentCommand.trim() ? { agent_command: form.agentCommand.trim() } : {}),
     settings,
   } as StartLoop;
+}
+
+/** The choice of each try. */
+export const choicesOf = (form: Pick<LoopForm, "tries" | "tryChoices">): TryChoice[] => Array.from({ length: form.tries }, (_, index) => form.tryChoices[index] ?? { agent: "", model: "" });
+
+/** The tries as they are started. Agents are named only if somebody chose one, and then for each try. */
+export function triesOf(form: LoopForm, run: StartLoop, usual: string | undefined): StartTries {
+  const choices = choicesOf(form);
+  const more = { tries: form.tries, first: form.first, losers: form.losers };
+  const own = form.agent || usual;
+  if (form.agent === "!command" || !own || choices.every(({ agent, model }) => !agent && !model.trim())) return { run, agents: [], ...more } as StartTries;
+  // The model of the form is meant for its own agent, and not for another one.
+  const settings = Object.fromEntries(Object.entries(run.settings ?? {}).filter(([key]) => key !== "model"));
+  const agents = choices.map(({ agent, model }) => {
+    const wanted = model.trim() || (agent && agent !== own ? "" : form.model.trim());
+    return `${agent || own}${wanted ? `:${wanted}` : ""}`;
+  });
+  return { run: { ...run, settings }, agents, ...more } as StartTries;
 }
 
 /** A text with one more line. */

@@ -10,6 +10,7 @@ import { useTitle } from "../lib/title";
 import { Wave } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 import { Columns } from "./Chart";
+import { Outcomes } from "./Outcomes";
 import { Choice } from "./UsageTab";
 
 const SPANS = ["7", "30", "90", "all"] as const;
@@ -33,7 +34,7 @@ export function UsagePage() {
       {report.isPending ? <Loading lines={8} /> : null}
       {report.error && !report.data ? <Problem error={report.error} onRetry={() => void report.refetch()} /> : null}
       {report.data?.total.loops === 0 ? <Empty icon={<Wave />} title={t("report.none")}>{t("report.none_hint")}</Empty> : null}
-      {report.data && report.data.total.loops > 0 ? <Report report={report.data} /> : null}
+      {report.data && report.data.total.loops > 0 ? <><Report report={report.data} /><Outcomes days={span === "all" ? null : Number(span) - 1} /></> : null}
     </div>
   );
 }

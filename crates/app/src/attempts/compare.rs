@@ -8,11 +8,13 @@ use windlass_core::stop::Outcome;
 use windlass_engine::view::{GateView, LoopView};
 use windlass_workspace::DiffTo;
 
+use crate::diff;
 use crate::local::Local;
 use crate::loops::ShowLoop;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::DiffLoop;
+use crate::views::FileDiff;
 
 /// Compare loops.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +24,8 @@ pub struct CompareLoops {
     pub loops: String,
     /// With the diff from the first loop's work to that of each other one.
     pub diff: bool,
+    /// The diff file by file, and bounded, instead of as one patch.
+    pub files: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,11 +77,22 @@ pub struct ChangeSize {
 }
 
 /// From one loop's work to another's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     pub from: String,
     pub to: String,
+    /// Empty if the files were asked for.
     pub patch: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDiff>,
+    /// Files that are not shown because the diff is too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Request for CompareLoops {
@@ -108,7 +123,10 @@ impl Request for CompareLoops {
             .field("loops")
             .hint("compare loops of one project"));
         }
-        let differences = if self.diff { differences(here, &views).await? } else { Vec::new() };
+        let differences = match self.diff || self.files {
+            true => differences(here, &views, self.files).await?,
+            false => Vec::new(),
+        };
         let mut loops = Vec::new();
         for view in views {
             let changes = changes(here, &view).await;
@@ -162,7 +180,7 @@ async fn changes(here: &Local, view: &LoopView) -> Option<ChangeSize> {
 }
 
 /// From the first loop's work to that of each other one.
-async fn differences(here: &Local, views: &[LoopView]) -> Result<Vec<Difference>, Problem> {
+async fn differences(here: &Local, views: &[LoopView], by_file: bool) -> Result<Vec<Difference>, Problem> {
     let head = |view: &LoopView| {
         view.head_commit.clone().ok_or_else(|| {
             Problem::refused(format!("{}: the loop has no commits yet", view.name), "compare it without --diff")
@@ -176,8 +194,10 @@ async fn differences(here: &Local, views: &[LoopView]) -> Result<Vec<Difference>
         let to = DiffTo::Commit(head(view)?);
         let patch = engine.workspaces.diff(&workspace, &from, &to).await;
         let patch = patch.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
-        let patch = String::from_utf8_lossy(&patch).into_owned();
-        differences.push(Difference { from: views[0].name.clone(), to: view.name.clone(), patch });
+        let (files, files_left_out) = if by_file { diff::files(&patch) } else { (Vec::new(), 0) };
+        let patch = if by_file { String::new() } else { String::from_utf8_lossy(&patch).into_owned() };
+        let (from, to) = (views[0].name.clone(), view.name.clone());
+        differences.push(Difference { from, to, patch, files, files_left_out });
     }
     Ok(differences)
 }

@@ -12,11 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 use windlass_core::agent::TurnOutcome;
-use windlass_core::group::tries::Tries;
 use windlass_core::machine::{Event, LoopState, Replayed};
 use windlass_engine::data::private_dir;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::groups::HeldGroup;
+use windlass_engine::groups::AnyGroup;
 use windlass_engine::journal;
 use windlass_engine::view::LoopView;
 
@@ -219,8 +218,8 @@ impl Background for Nobody {
         Ok(engine.release(held).await?)
     }
 
-    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
-        Ok(engine.release_group(held).await?)
+    async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
+        Ok(held.release(engine).await?)
     }
 }
 

@@ -29,7 +29,7 @@ impl Request for FindLoop {
             None => latest(&engine, project).await?,
         };
         if found.entry.kind != LOOP {
-            return Err(Problem::group(&found.entry.name));
+            return Err(Problem::group(&found.entry));
         }
         whole_view(&engine, &settled(&engine, found).await?).await
     }

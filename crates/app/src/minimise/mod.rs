@@ -2,6 +2,7 @@
 
 mod record;
 mod search;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use crate::words::one_line;
 use crate::work::at_rest;
 use record::{Record, Subject};
 use search::Search;
+pub use steps::{MinimiseStep, MinimiseSteps, StepsReport, Why};
 
 /// The trailer of the smaller commit; its value is the commit that it is made of.
 const TRAILER: &str = "Windlass-Minimised";
@@ -134,6 +136,10 @@ pub(crate) fn is_offered(engine: &Engine, id: &LoopId, head: &str, facts: &windl
     facts.trailer(TRAILER) == Some(head) && record::was_offered(&record_file(engine, id), &facts.commit)
 }
 
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Whether there is anything to minimise.
 fn fit(state: &LoopState) -> Result<(), Problem> {
     let name = &state.name;
@@ -172,8 +178,18 @@ struct Minimising<'a> {
     most_runs: u32,
     runs: u32,
     known: u32,
+    /// Hunks of the smallest candidate that passed so far.
+    smallest: usize,
     /// The gate that failed last.
     red: Option<RedGate>,
+}
+
+/// A part of the work.
+#[derive(Debug)]
+struct Candidate {
+    tree: String,
+    hunks: usize,
+    why: Why,
 }
 
 /// What is known of a candidate.
@@ -204,6 +220,7 @@ async fn minimised(engine: &Arc<Engine>, state: &LoopState, wanted: &MinimiseLoo
     let file = record_file(engine, &state.id);
     windlass_engine::data::private_dir(&engine.data.transcripts(&state.id))?;
     let record = Record::open(&file, &subject)?;
+    record.step(MinimiseStep::Started { hunks: parts.list().len(), known: record.known() })?;
     let candidates = Candidates::open(engine, state).await?.map_err(|message| {
         Problem::new(Kind::Failed, format!("{}: the set-up fails on the base: {message}", state.name))
     })?;
@@ -221,6 +238,7 @@ async fn minimised(engine: &Arc<Engine>, state: &LoopState, wanted: &MinimiseLoo
         most_runs: wanted.max_runs.unwrap_or(u32::MAX).max(1),
         runs: 0,
         known: 0,
+        smallest: 0,
         red: None,
     };
     let found = minimising.run(&range.to, wanted.take).await;
@@ -271,19 +289,20 @@ impl Minimising<'_> {
             dropped,
             runs: self.runs,
             known: self.known,
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis(self.started),
         })
     }
 
     /// The loop's last commit has to pass, twice: what a flaky gate says of a smaller one means nothing.
     async fn head_is_green(&mut self, all: &BTreeSet<usize>) -> Result<Answer, Problem> {
-        let tree = self.tree(all).await?;
-        while self.record.runs(&tree).0 + self.record.runs(&tree).1 < 2 {
-            if self.judged(&tree, 0).await? == Answer::Unknown {
+        self.smallest = all.len();
+        let whole = self.candidate(all, Why::Whole).await?;
+        while self.record.runs(&whole.tree).0 + self.record.runs(&whole.tree).1 < 2 {
+            if self.judged(&whole, 0).await? == Answer::Unknown {
                 return Ok(Answer::Unknown);
             }
         }
-        match self.record.runs(&tree) {
+        match self.record.runs(&whole.tree) {
             (_, 0) => Ok(Answer::Passes),
             (passed, _) => Err(self.not_green(passed > 0)),
         }
@@ -305,10 +324,11 @@ impl Minimising<'_> {
         'again: loop {
             let mut search = Search::new(&files, pinned.clone());
             let mut complete = true;
+            self.smallest = self.parts.list().len();
             while let Some(question) = search.question() {
-                let tree = self.tree(&question).await?;
+                let candidate = self.candidate(&question, Why::Smaller).await?;
                 // One run is left to confirm what was found.
-                match self.answer(&tree, 1).await? {
+                match self.answer(&candidate, 1).await? {
                     Answer::Unknown => {
                         complete = false;
                         break;
@@ -320,9 +340,9 @@ impl Minimising<'_> {
             if kept.is_subset(pinned) || kept.len() == self.parts.list().len() {
                 return Ok((kept, complete));
             }
-            let tree = self.tree(&kept).await?;
-            while self.record.runs(&tree).0 < 2 {
-                match self.judged(&tree, 0).await? {
+            let found = self.candidate(&kept, Why::Confirm).await?;
+            while self.record.runs(&found.tree).0 < 2 {
+                match self.judged(&found, 0).await? {
                     Answer::Passes => {}
                     // A flaky gate: what it said once is believed no more.
                     Answer::Fails => continue 'again,
@@ -337,32 +357,50 @@ impl Minimising<'_> {
         Ok(self.engine.workspaces.tree_with(&self.workspace, &self.parts, kept, &self.scratch).await?)
     }
 
+    async fn candidate(&self, kept: &BTreeSet<usize>, why: Why) -> Result<Candidate, Problem> {
+        Ok(Candidate { tree: self.tree(kept).await?, hunks: kept.len(), why })
+    }
+
     /// The verdict, from the record if it has one.
-    async fn answer(&mut self, tree: &str, reserved: u32) -> Result<Answer, Problem> {
-        match self.record.verdict(tree) {
+    async fn answer(&mut self, candidate: &Candidate, reserved: u32) -> Result<Answer, Problem> {
+        match self.record.verdict(&candidate.tree) {
             Some(passes) => {
                 self.known += 1;
-                Ok(if passes { Answer::Passes } else { Answer::Fails })
+                Ok(self.answered(candidate, passes))
             }
-            None => self.judged(tree, reserved).await,
+            None => self.judged(candidate, reserved).await,
         }
     }
 
-    /// Runs the gates on a tree. So many runs stay for later.
-    async fn judged(&mut self, tree: &str, reserved: u32) -> Result<Answer, Problem> {
+    /// Runs the gates on a candidate. So many runs stay for later.
+    async fn judged(&mut self, candidate: &Candidate, reserved: u32) -> Result<Answer, Problem> {
         let left = self.time.saturating_sub(self.started.elapsed());
         if self.runs + reserved >= self.most_runs || left.is_zero() {
             return Ok(Answer::Unknown);
         }
+        let Candidate { tree, hunks, why } = candidate;
+        let (run, hunks, why) = (self.runs + 1, *hunks, *why);
+        self.record.step(MinimiseStep::Judging { run, why, hunks })?;
+        let began = Instant::now();
         let message = format!("windlass: a part of {}\n", self.state.name);
         let commit = self.engine.workspaces.commit_of(&self.workspace, tree, &self.base, &message).await?;
         let judged = self.candidates.judge(self.state, &commit, left).await?;
         let Some(red) = judged else { return Ok(Answer::Unknown) };
-        self.runs += 1;
-        self.record.judged(tree, red.is_none())?;
-        let answer = if red.is_none() { Answer::Passes } else { Answer::Fails };
+        self.runs = run;
+        let passed = red.is_none();
+        let answer = self.answered(candidate, passed);
+        let (smallest, duration_ms) = (self.smallest, millis(began));
+        self.record.judged(tree, passed, MinimiseStep::Judged { run, why, hunks, passed, smallest, duration_ms })?;
         self.red = red.or(self.red.take());
         Ok(answer)
+    }
+
+    fn answered(&mut self, candidate: &Candidate, passes: bool) -> Answer {
+        if !passes {
+            return Answer::Fails;
+        }
+        self.smallest = self.smallest.min(candidate.hunks);
+        Answer::Passes
     }
 
     async fn commit(&self, kept: &BTreeSet<usize>, parent: &str, head: &str) -> Result<String, Problem> {

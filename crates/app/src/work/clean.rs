@@ -13,6 +13,7 @@ use windlass_engine::journal;
 use windlass_store::{ListFilter, Listed};
 use windlass_workspace::{DiskUse, Landed, Removed};
 
+use super::clean_groups::{Which, clean_groups};
 use super::has_own_workspace;
 use crate::context::Context;
 use crate::local::Local;
@@ -43,7 +44,9 @@ impl Request for CleanLoop {
         let days = retention_days(&here.context, Some(Path::new(&listed.entry.project)))?;
         let CleanLoop { branch: branches, records, dry_run, .. } = self;
         let wanted = Wanted { named: true, branches, records, dry_run, older_than_ms: None };
-        clean(here, &[listed], &wanted, days).await
+        let mut report = clean(here, std::slice::from_ref(&listed), &wanted, days).await?;
+        report.groups = clean_groups(here, &Which::With(listed.entry.id), &gone(&report, &wanted), dry_run).await?;
+        Ok(report)
     }
 }
 
@@ -71,10 +74,17 @@ impl Request for CleanLoops {
         let wanted = Wanted { named: demo, branches, records, dry_run, older_than_ms };
         let mut report = clean(here, &listed, &wanted, days).await?;
         if !demo {
+            report.groups = clean_groups(here, &Which::Of(project.clone()), &gone(&report, &wanted), dry_run).await?;
             report.freed_bytes += clean_builds(here, project.as_deref(), &wanted, days).await?;
         }
         Ok(report)
     }
+}
+
+/// The loops that are no longer known afterwards.
+fn gone(report: &CleanReport, wanted: &Wanted) -> Vec<String> {
+    let removed = report.removed.iter().filter(|_| wanted.records);
+    removed.map(|row| row.id.clone()).collect()
 }
 
 async fn clean(here: &Local, listed: &[Listed], wanted: &Wanted, days: u32) -> Result<CleanReport, Problem> {
@@ -263,5 +273,6 @@ fn report(
     let (removed, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.removed);
     let bytes = |rows: &[CleanedLoop]| rows.iter().map(|row| row.bytes).sum::<u64>();
     let (freed_bytes, kept_bytes) = (bytes(&removed), bytes(&kept));
-    CleanReport { dry_run, retention_days, freed_bytes, kept_bytes, removed, kept, residue, warnings }
+    let groups = Vec::new();
+    CleanReport { dry_run, retention_days, freed_bytes, kept_bytes, removed, kept, groups, residue, warnings }
 }

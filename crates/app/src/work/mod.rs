@@ -1,9 +1,13 @@
 //! The work of a loop: merged, reverted, cleared away.
 
 mod clean;
+mod clean_groups;
 mod merge;
+mod merge_queue;
 mod residue;
 mod rollback;
+
+pub use merge_queue::{MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};
 
 use windlass_core::machine::LoopState;
 use windlass_core::spec::WorkspaceKind;

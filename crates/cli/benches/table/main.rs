@@ -41,10 +41,11 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     ("overhead", overhead::rows),
     ("growth", growth::rows),
     ("sandbox", sandbox::rows),
+    ("container", sandbox::container_rows),
     ("flood", flood::rows),
     ("redaction", redaction::rows),
     ("startup", startup::rows),
@@ -68,12 +69,14 @@ fn main() {
     }
     let scale = Scale { full: words.iter().any(|word| word == "--bench") };
     let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
-    let mut rows = Vec::new();
+    println!("{}", report::HEAD);
     for (name, measure) in GROUPS {
         if wanted.is_empty() || wanted.iter().any(|word| *word == name) {
             eprintln!("measuring: {name}");
-            rows.extend(measure(scale));
+            for row in measure(scale) {
+                println!("{}", report::line(&row));
+            }
         }
     }
-    println!("{}", report::table(&rows));
+    println!("{}", report::FOOT);
 }

@@ -1,7 +1,5 @@
 //! The table.
 
-use std::fmt::Write as _;
-
 use crate::measure::{Pairs, median, quartiles};
 
 #[derive(Debug)]
@@ -34,29 +32,26 @@ impl Row {
     }
 }
 
-/// As Markdown.
-pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| what | reference | Windlass | ratio | quartiles | N | aim | met |\n|---|---|---|---:|---|---:|---|---|\n",
-    );
-    for row in rows {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {:.2}× | {:.2}–{:.2} | {} | {} | {} |",
-            row.what,
-            row.reference,
-            row.ours,
-            row.ratio,
-            row.spread.0,
-            row.spread.1,
-            row.count,
-            row.aim,
-            if row.met { "yes" } else { "no" },
-        );
-    }
-    text.push_str(
-        "\nRatios are medians of pairs measured one right after the other (reference, ours, reference, ours …), after \
-         one pair\nto warm up; quartiles are of those ratios.\n",
-    );
-    text
+/// How the table begins, as Markdown.
+pub const HEAD: &str =
+    "| what | reference | Windlass | ratio | quartiles | N | aim | met |\n|---|---|---|---:|---|---:|---|---|";
+
+/// How the numbers were made.
+pub const FOOT: &str = "\nRatios are medians of pairs measured one right after the other (reference, ours, reference, ours …), after \
+                        one pair\nto warm up; quartiles are of those ratios.";
+
+/// One line of the table.
+pub fn line(row: &Row) -> String {
+    format!(
+        "| {} | {} | {} | {:.2}× | {:.2}–{:.2} | {} | {} | {} |",
+        row.what,
+        row.reference,
+        row.ours,
+        row.ratio,
+        row.spread.0,
+        row.spread.1,
+        row.count,
+        row.aim,
+        if row.met { "yes" } else { "no" },
+    )
 }

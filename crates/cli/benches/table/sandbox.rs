@@ -19,7 +19,11 @@ const SHORT: usize = 2;
 const AGENT: &str = "date +%N";
 
 pub fn rows(scale: Scale) -> Vec<Row> {
-    bubblewrap(scale).into_iter().chain(docker(scale)).collect()
+    bubblewrap(scale).into_iter().collect()
+}
+
+pub fn container_rows(scale: Scale) -> Vec<Row> {
+    docker(scale).into_iter().collect()
 }
 
 /// Milliseconds for one turn. The view is that of the person who measures: their home directory, and all that `PATH` leads to.

@@ -6,7 +6,7 @@
 mod goal;
 mod loops;
 mod mcp;
-mod milestone;
+mod planned;
 mod raise;
 mod reference;
 mod refusal;
@@ -29,7 +29,9 @@ pub use loops::{
     StatusArgs, SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
-pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
+pub use planned::{
+    AddArgs, MilestoneArgs, MilestoneCommand, QueueAddArgs, QueueArgs, QueueCommand, QueueMoveArgs, StartArgs,
+};
 pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
@@ -103,6 +105,7 @@ Examples:
   windlass resume search-page     hand it back to Windlass")]
     Takeover(LoopArgs),
     Milestone(MilestoneArgs),
+    Queue(QueueArgs),
     Diff(DiffArgs),
     Rollback(RollbackArgs),
     Merge(MergeArgs),

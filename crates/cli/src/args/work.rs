@@ -88,10 +88,20 @@ pub struct RollbackArgs {
 Examples:
   windlass merge fix-login
   windlass merge fix-login --squash -m \"Fix the login\"
-  windlass merge fix-login --into develop")]
+  windlass merge fix-login --into develop
+  windlass merge fix-login add-search --queue     add them to the merge queue
+  windlass merge --queue                          work the merge queue off")]
 pub struct MergeArgs {
-    #[command(flatten)]
-    pub name: LoopName,
+    /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
+    pub names: Vec<String>,
+    /// Add the named verified loops to the merge queue; without names, work the queue off: merge in order, judge each
+    /// batch by all gates, give conflicts back to the loop's agent
+    #[arg(long, conflicts_with_all = ["squash", "no_gates", "message"])]
+    pub queue: bool,
+    /// Take the named loops out of the merge queue
+    #[arg(long, requires_all = ["queue", "names"])]
+    pub remove: bool,
     /// Squash the loop's commits into one
     #[arg(long)]
     pub squash: bool,
@@ -237,7 +247,7 @@ pub struct MinimiseArgs {
     /// Also commit the smaller tree on the loop's own branch, on top of its last commit
     #[arg(long)]
     pub take: bool,
-    /// Print JSON
+    /// Print JSON: one line for each step, then the report
     #[arg(long)]
     pub json: bool,
 }

@@ -6,12 +6,13 @@ use windlass_app::{
     App, Kind, Local, OpenedTries, Problem, Request, ResumeGroup, ShowGroup, StartLoop, StartTries, StopGroup,
 };
 use windlass_core::duration::human;
-use windlass_core::group::tries::{Rule, StoppedBecause, Tries};
+use windlass_core::group::tries::{Rule, StoppedBecause};
 use windlass_core::group::{GroupId, HiddenGates};
 use windlass_engine::driver::Left;
 use windlass_engine::engine::Engine;
 use windlass_engine::groups::{TriesKind, TriesView, TryView};
 
+use super::events;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -63,16 +64,6 @@ pub async fn stop(app: &App, group: TriesView, json: bool) -> Result<Exit, Failu
     let view = app.run(StopGroup { id: group.id }).await?;
     let done = if view.winner.is_some() { "already decided" } else { "stopped; all processes have exited" };
     print(&if json { json_line(&view) } else { format!("{}: {done}\n", view.name) });
-    Ok(Exit::Completed)
-}
-
-/// Drives a group without anybody watching.
-pub async fn drive(engine: &Arc<Engine>, id: &str) -> Result<Exit, Failure> {
-    let held = engine.take_group::<Tries>(&GroupId(id.to_owned())).await?;
-    let (_told, shutdown) = watch_signals()?;
-    let driving = engine.drive_group(Arc::new(TriesKind), held, shutdown)?;
-    print("ready\n");
-    driving.ended().await?;
     Ok(Exit::Completed)
 }
 
@@ -137,21 +128,8 @@ struct Shown {
 
 impl Shown {
     async fn show(&mut self, engine: &Engine, id: &GroupId) -> Result<(), Problem> {
-        const PAGE: usize = 1_000;
-        for event in engine.store.read(&id.0, self.seq, PAGE).await? {
-            self.seq = event.seq;
-            if self.json {
-                let mut item = serde_json::json!({ "seq": event.seq, "at": event.at.to_string() });
-                if let (Some(item), Ok(serde_json::Value::Object(body))) =
-                    (item.as_object_mut(), serde_json::from_str(&event.body))
-                {
-                    item.extend(body.into_iter().filter(|(key, _)| key != "v"));
-                }
-                print(&json_line(&item));
-            }
-        }
         if self.json {
-            return Ok(());
+            return events::print_new(engine, &id.0, &mut self.seq).await;
         }
         let Some(row) = engine.store.get(&id.0).await? else { return Ok(()) };
         let Ok(mut view) = serde_json::from_str::<TriesView>(&row.entry.summary) else { return Ok(()) };

@@ -406,7 +406,7 @@ impl Renderer {
             )),
             (false, _) => {
                 let tail = self.last_lines(report);
-                style.warn(&format!("  ! {command} already fails on the base commit")) + &tail
+                style.warn(&format!("  ! {command} already fails on {}", self.first_judged)) + &tail
             }
         }
     }

@@ -21,14 +21,13 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
-use windlass_core::group::tries::Tries;
 use windlass_core::group::{GroupId, GroupKind};
 use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held};
-use windlass_engine::groups::{HeldGroup, TriesKind};
+use windlass_engine::groups::{AnyGroup, MergesView, QueueKind, QueueView};
 use windlass_engine::milestones;
 use windlass_store::{ListFilter, Listed, Rows};
 
@@ -44,14 +43,14 @@ const CALM: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 enum Given {
     Loop(Box<Held>),
-    Tries(Box<HeldGroup<Tries>>),
+    Group(AnyGroup),
 }
 
 impl Given {
     async fn release(self, engine: &Engine) -> Result<(), EngineError> {
         match self {
             Given::Loop(held) => engine.release(*held).await,
-            Given::Tries(held) => engine.release_group(*held).await,
+            Given::Group(held) => held.release(engine).await,
         }
     }
 }
@@ -76,8 +75,8 @@ impl Background for Handed {
         self.give(engine, Given::Loop(Box::new(held))).await
     }
 
-    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
-        self.give(engine, Given::Tries(Box::new(held))).await
+    async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
+        self.give(engine, Given::Group(held)).await
     }
 }
 
@@ -108,6 +107,7 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         driving: JoinSet::new(),
         driven: BTreeSet::new(),
         given_up: BTreeSet::new(),
+        queue_taken: false,
         due: BTreeMap::new(),
         shutdown,
     };
@@ -133,6 +133,8 @@ struct Serving {
     driven: BTreeSet<String>,
     /// Loops whose driver failed: they are left to a person.
     given_up: BTreeSet<String>,
+    /// Its driver ends with this process, or failed.
+    queue_taken: bool,
     /// When each project is looked at again; a project that is not here is due.
     due: BTreeMap<PathBuf, Timestamp>,
     shutdown: watch::Receiver<bool>,
@@ -143,6 +145,7 @@ impl Serving {
         loop {
             self.changes.mark_unchanged();
             self.take_up_groups().await?;
+            self.take_up_queue(!once).await?;
             self.take_up().await?;
             self.look_at_projects(here.as_deref()).await?;
             if *self.shutdown.borrow() || (once && self.driving.is_empty()) {
@@ -154,7 +157,7 @@ impl Serving {
                 Some(ended) = self.driving.join_next() => self.ended(ended),
                 Some(given) = self.handed.recv() => match given {
                     Given::Loop(held) => self.drive(*held)?,
-                    Given::Tries(held) => self.drive_tries(*held)?,
+                    Given::Group(held) => self.drive_group(held)?,
                 },
                 () = until(&self.engine, next) => {}
                 // What this very process writes is seen as well; it is not worth more than a look now and then.
@@ -191,28 +194,57 @@ impl Serving {
 
     /// Groups that were cut off, in projects that want to go on by themselves. They take up their loops.
     async fn take_up_groups(&mut self) -> Result<(), Failure> {
-        let filter = ListFilter { rows: Rows::Groups, open_only: true, ..ListFilter::default() };
+        let filter = ListFilter { rows: Rows::Groups, open_only: true, summaries: true, ..ListFilter::default() };
         for listed in self.engine.store.list(filter).await? {
             let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
-            let tries = listed.entry.kind == GroupKind::Tries.name() && self.goes_on_by_itself(&listed);
-            if mine || !tries || listed.is_driven() {
+            let Some(kind) = GroupKind::of_name(&listed.entry.kind) else { continue };
+            if mine || listed.is_driven() || !self.goes_on_by_itself(&listed) || !has_begun(kind, &listed) {
                 continue;
             }
-            match self.engine.take_group::<Tries>(&GroupId(listed.entry.id.clone())).await {
-                Ok(held) => self.drive_tries(held)?,
-                Err(EngineError::Driven { .. }) => {}
+            match AnyGroup::take(&self.engine, kind, &GroupId(listed.entry.id.clone())).await {
+                Ok(Some(held)) => self.drive_group(held)?,
+                Ok(None) | Err(EngineError::Driven { .. } | EngineError::Unseen { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
 
+    /// The queue of goals, if nobody works it off. With `stays` its driver waits for further goals.
+    async fn take_up_queue(&mut self, stays: bool) -> Result<(), Failure> {
+        let id = QueueKind::id().0;
+        let free = self.engine.store.get(&id).await?.is_some_and(|row| !row.is_driven());
+        if self.queue_taken || !free {
+            return Ok(());
+        }
+        match self.local.open_queue(stays, None).await {
+            Ok(Some(opened)) => {
+                let driving = self.engine.drive_group(opened.kind, opened.held, self.shutdown.clone())?;
+                self.queue_taken = true;
+                self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
+                self.driving_count.store(self.driving.len(), Ordering::Relaxed);
+            }
+            Ok(None) => {}
+            Err(problem) if problem.code == Kind::Refused => {}
+            Err(problem) => return Err(problem.into()),
+        }
+        Ok(())
+    }
+
+    /// Loops that the queue of goals drives within its limits.
+    async fn goals_of_the_queue(&self) -> Result<BTreeSet<String>, Failure> {
+        let row = self.engine.store.get(&QueueKind::id().0).await?;
+        let view: Option<QueueView> = row.and_then(|row| serde_json::from_str(&row.entry.summary).ok());
+        Ok(view.map(|view| view.goals.into_iter().map(|goal| goal.id).collect()).unwrap_or_default())
+    }
+
     /// Loops that should go on and that nobody drives.
     async fn take_up(&mut self) -> Result<(), Failure> {
         let filter = ListFilter { open_only: true, ..ListFilter::default() };
+        let goals = self.goals_of_the_queue().await?;
         for listed in self.engine.store.list(filter).await? {
             let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
-            if mine || listed.is_driven() || !self.goes_on_by_itself(&listed) {
+            if mine || goals.contains(&listed.entry.id) || listed.is_driven() || !self.goes_on_by_itself(&listed) {
                 continue;
             }
             match self.engine.take(&LoopId(listed.entry.id.clone())).await {
@@ -311,9 +343,9 @@ impl Serving {
         }
     }
 
-    fn drive_tries(&mut self, held: HeldGroup<Tries>) -> Result<(), Failure> {
-        let id = held.state.id.0.clone();
-        let driving = self.engine.drive_group(Arc::new(TriesKind), held, self.shutdown.clone())?;
+    fn drive_group(&mut self, held: AnyGroup) -> Result<(), Failure> {
+        let id = held.row().id.0;
+        let driving = held.drive(&self.engine, self.shutdown.clone())?;
         self.driven.insert(id.clone());
         self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
         self.driving_count.store(self.driving.len(), Ordering::Relaxed);
@@ -327,6 +359,16 @@ impl Serving {
         self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
         self.driving_count.store(self.driving.len(), Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// A merge queue waits until somebody works on it, so that all that is added first can be in the first batch.
+fn has_begun(kind: GroupKind, listed: &Listed) -> bool {
+    match kind {
+        GroupKind::Tries => true,
+        GroupKind::Merges => MergesView::of_row(listed).is_ok_and(|view| view.batches > 0),
+        // It is taken up with its limits.
+        GroupKind::Queue => false,
     }
 }
 

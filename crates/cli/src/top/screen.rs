@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Stdout};
 use std::sync::Once;
+use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -47,6 +48,8 @@ impl Screen {
         // From here on it is given back, also if the rest fails.
         let screen = Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))? };
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+        // Watches the terminal's size before the first frame; a change before that would never be drawn.
+        event::poll(Duration::ZERO)?;
         Ok(screen)
     }
 

@@ -66,7 +66,8 @@ fn shown(report: &CleanReport, json: bool) {
 fn words(report: &CleanReport) -> String {
     let mut text = String::new();
     let rows = || report.removed.iter().chain(&report.kept);
-    let width = rows().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let names = rows().map(|row| &row.name).chain(report.groups.iter().map(|group| &group.name));
+    let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
     let wide = if report.dry_run { "would remove".len() } else { "removed".len() + 1 };
     for row in rows() {
         let what = match (row.removed, report.dry_run) {
@@ -91,6 +92,10 @@ fn words(report: &CleanReport) -> String {
         for note in &row.notes {
             let _ = writeln!(text, "          note: {note}");
         }
+    }
+    for group in &report.groups {
+        let what = if report.dry_run { "would remove" } else { "removed" };
+        let _ = writeln!(text, "{what:<wide$}  {:<width$}  {:>8}  best of N without loops", group.name, "");
     }
     let freed = if report.dry_run { "would be freed" } else { "freed" };
     let _ = writeln!(

@@ -20,7 +20,7 @@ pub async fn compare(app: &App, args: &CompareArgs) -> Result<Exit, Failure> {
     for name in &args.names {
         ids.push(app.find(Some(name)).await?.id);
     }
-    let compared = app.run(CompareLoops { loops: ids.join(","), diff: args.diff }).await?;
+    let compared = app.run(CompareLoops { loops: ids.join(","), diff: args.diff, files: false }).await?;
     print(&match args.json {
         true => json_line(&serde_json::json!(compared)),
         false => shown(&compared, columns(), Style::for_stdout()),

@@ -1,16 +1,25 @@
 //! `windlass merge`.
 
+use std::path::Path;
+
 use windlass_app::{App, MergeLoop, MergeReport};
 use windlass_workspace::MergeOutcome;
 
 use crate::args::MergeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::groups::merges;
 use crate::run::print;
 use crate::style::{json_line, one_line, short, warn};
 
-pub async fn merge(app: &App, args: &MergeArgs) -> Result<Exit, Failure> {
-    let id = app.find(args.name.get()).await?.id;
+pub async fn merge(app: &App, dir: Option<&Path>, args: &MergeArgs) -> Result<Exit, Failure> {
+    if args.queue {
+        return merges::merge_queue(app, dir, args).await;
+    }
+    if args.names.len() > 1 {
+        return Err(Failure::usage("cannot merge several loops at once", "add them to the merge queue with --queue"));
+    }
+    let id = app.find(args.names.first().map(String::as_str)).await?.id;
     let (into, message) = (args.into.clone(), args.message.clone());
     let request = MergeLoop { id, into, squash: args.squash, no_gates: args.no_gates, message };
     shown(app.run(request).await?, args)

@@ -39,6 +39,24 @@ fn fork<'a>(agent: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+// promise: gates-1
+fn what_gates_built_from_the_parents_work_is_not_there_when_the_forks_is_judged() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "target/\n").write("test.sh", "exit 1\n");
+    world.repo().commit("base");
+    // The agent's test passes where it ran before.
+    let test = "test -f target/ran && exit 0; mkdir -p target; touch target/ran; exit 1\n";
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ write = {{ path = \"test.sh\", content = {test:?} }} }}, {{ say = \"more to do\" }}]\n"
+    ));
+    run(&world, &agent, &["--gate", "sh ./test.sh", "--max-iterations", "1"]).assert_code(3);
+    let other = world.script(FINISHES);
+    let command = other.command_line();
+    call(&world, &fork(&command, &[])).assert_code(3);
+    assert_eq!(status(&world, "work-fork")["outcome"], Value::Null);
+}
+
+#[test]
 // promise: fork-1
 fn fork_starts_from_the_checkpoint_and_is_verified_against_the_parents_base() {
     let world = crate::world();

@@ -76,6 +76,27 @@ fn claim_is_refused_while_conflict_markers_are_left() {
 }
 
 #[test]
+// promise: done-13
+fn conflict_markers_are_found_whatever_their_length_and_the_users_settings() {
+    let world = crate::world();
+    world.repo().write(".git/info/attributes", "a conflict-marker-size=12\n");
+    world.repo().git(["config", "--global", "grep.patternType", "fixed"]);
+    let script = r#"
+        select = "iteration"
+        [[turn]]
+        steps = [{ write = { path = "a", content = "work\n" } }, { say = "<promise>COMPLETE</promise>" }]
+        [[turn]]
+        steps = [{ append = { path = "b", content = "b\n" } }, { say = "<promise>COMPLETE</promise>" }]
+    "#;
+    in_conflict(&world, script);
+    call(&world, &["continue", "work", "--max-iterations", "+1"])
+        .assert_code(3)
+        .assert_stdout_has("held back: a (has conflict markers)");
+    assert!(file_at_branch(&world, "work", "a").starts_with("<<<<<<<<<<<< "));
+    assert_ne!(status(&world, "work")["outcome"], "verified");
+}
+
+#[test]
 // promise: done-14
 fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     let world = crate::world();

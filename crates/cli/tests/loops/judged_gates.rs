@@ -40,6 +40,37 @@ fn file_ignored_by_the_base_is_not_judged() {
 }
 
 #[test]
+// promise: gates-4
+fn gate_that_runs_again_does_not_find_what_it_left() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "state\n");
+    world.repo().commit("ignore");
+    let agent = world.script(&claims_after("true"));
+    let gate = "test -f state && exit 0; touch state; exit 1";
+    run(&world, &agent, &["--gate", gate, "--max-iterations", "1"]).assert_code(3);
+    assert_eq!(status(&world, "work")["outcome"], serde_json::Value::Null);
+}
+
+#[test]
+// promise: gates-4
+fn later_gate_that_runs_again_finds_what_those_before_it_built_and_not_what_it_left() {
+    let ends_with = |gate: &dyn Fn(&std::path::Path) -> String, code| {
+        let world = crate::world();
+        world.repo().write(".gitignore", "built\nstate\n");
+        world.repo().commit("ignore");
+        let agent = world.script(&claims_after("true"));
+        let gate = format!("test -f built || exit 1; {}", gate(&world.root().join("scripts")));
+        run(&world, &agent, &["--gate", "touch built", "--gate", &gate, "--max-iterations", "1"]).assert_code(code);
+    };
+    ends_with(&|_| "test -f state && exit 0; touch state; exit 1".to_owned(), 3);
+    // One that fails every other time, wherever it runs.
+    ends_with(
+        &|writable| format!("test -f {0} && rm {0} && exit 0; touch {0}; exit 1", writable.join("count").display()),
+        0,
+    );
+}
+
+#[test]
 // promise: gates-1
 fn file_committed_and_then_deleted_is_not_judged() {
     let world = crate::world();

@@ -15,7 +15,10 @@ const HANGS: &str = "[[turn]]\nsteps = [{ write = { path = \"half\", content = \
 fn a_duration_ends_the_loop_inside_a_turn() {
     let world = World::new();
     let agent = world.script(HANGS);
-    run(&world, &agent, &["--duration", "1s"]).assert_code(3).assert_stdout_has("time limit");
+    run(&world, &agent, &["--duration", "1s"])
+        .assert_code(3)
+        .assert_stdout_has("time limit")
+        .assert_stdout_has("windlass resume work --duration +30m");
     let status = status(&world, "work");
     assert_eq!(status["status"], "exhausted");
     assert_eq!(status["stop_reason"]["type"], "duration");

@@ -23,6 +23,11 @@ fn minimise(world: &World, more: &[&str]) -> Output {
     call(world, &[&["minimise", "work"], more].concat())
 }
 
+/// The report: the last line of JSON, after the steps.
+fn minimised(world: &World, more: &[&str]) -> Value {
+    minimise(world, &[&["--json"], more].concat()).assert_code(0).json_lines().pop().unwrap()
+}
+
 fn dropped(report: &Value) -> Vec<String> {
     let name = |hunk: &Value| match hunk["line"].as_u64() {
         Some(line) => format!("{}:{line}", hunk["path"].as_str().unwrap()),
@@ -49,7 +54,7 @@ fn needless_hunks_and_files_are_dropped_and_the_loop_keeps_its_branch() {
     let gate = "grep -qx needed text && grep -qx 'also needed' text && test -e kept";
     run_with(&world, script, &["--gate", gate]).assert_code(0);
     let before = world.repo().rev("windlass/work");
-    let report = minimise(&world, &["--json"]).assert_code(0).json();
+    let report = minimised(&world, &[]);
     assert_eq!(dropped(&report), ["docs/page added", "needless added", "text:15"]);
     assert_eq!((&report["complete"], &report["hunks"], &report["kept"]), (&true.into(), &6.into(), &3.into()));
     assert_eq!((report["branch"].as_str(), &report["commit"]), (Some(SMALLER), &world.repo().rev(SMALLER).into()));
@@ -76,7 +81,7 @@ fn hunks_that_need_each_other_stay_together() {
     let script = "sed -i 's/^# line 3$/one() { two; }/; s/^# line 12$/two() { true; }/; s/^# line 18$/# chatter/' lib.sh\n\
                   printf '. ./lib.sh\\none\\n' > main.sh";
     run_with(&world, script, &["--gate", "sh -e ./main.sh"]).assert_code(0);
-    let report = minimise(&world, &["--json"]).assert_code(0).json();
+    let report = minimised(&world, &[]);
     assert_eq!(dropped(&report), ["lib.sh:18"]);
     assert_eq!(report["kept"], 3);
 }
@@ -92,7 +97,7 @@ fn binary_files_modes_links_and_renames_are_dropped_whole() {
                   git mv 'other name' 'wanted name'; sed -i 's/^line 3$/chatter/; s/^line 20$/needed/' 'wanted name'";
     let gate = "grep -q better 'needed picture' && grep -qx needed 'wanted name' && ! test -e 'other name'";
     run_with(&world, script, &["--gate", gate]).assert_code(0);
-    let report = minimise(&world, &["--json"]).assert_code(0).json();
+    let report = minimised(&world, &[]);
     let mut gone = dropped(&report);
     gone.sort();
     let expected = ["link added", "new name renamed", "new name:9", "picture content", "run mode", "wanted name:3"];
@@ -113,7 +118,7 @@ fn what_a_hidden_gate_or_a_protected_path_needs_stays() {
     let script = "echo 1 > a; echo 2 > b; echo 3 > c";
     run_with(&world, script, &["--gate", "test -e a", "--hidden-gate", "test -e b", "--protect", "tests/**"])
         .assert_code(0);
-    let report = minimise(&world, &["--json"]).assert_code(0).json();
+    let report = minimised(&world, &[]);
     assert_eq!(dropped(&report), ["c added"]);
 }
 
@@ -149,7 +154,7 @@ fn flaky_gate_is_not_believed() {
     // The second try to drop something, without a, passes once.
     let gate = format!("{counting}; test -e a || test $n -eq 7");
     run_with(&lucky, "echo 1 > a; echo 2 > b; echo 3 > c; echo 4 > d", &["--gate", &gate]).assert_code(0);
-    let report = minimise(&lucky, &["--json"]).assert_code(0).json();
+    let report = minimised(&lucky, &[]);
     assert_eq!(dropped(&report), ["b added", "c added", "d added"]);
     assert_eq!(lucky.repo().tree_files(SMALLER), ["README.md", "a"]);
 }
@@ -184,7 +189,7 @@ fn killed_search_resumes_and_judges_no_candidate_twice() {
     let whole = World::new();
     let (gate, count, _) = held_at(&whole, 100_000);
     run_with(&whole, TWELVE, &["--gate", &gate]).assert_code(0);
-    let report = minimise(&whole, &["--json"]).assert_code(0).json();
+    let report = minimised(&whole, &[]);
     let in_all = runs(&count);
     let world = World::new();
     let (gate, count, reached) = held_at(&world, 10);
@@ -194,7 +199,7 @@ fn killed_search_resumes_and_judges_no_candidate_twice() {
     searching.kill();
     searching.wait_ended();
     world.wait_no_processes();
-    let resumed = minimise(&world, &["--json"]).assert_code(0).json();
+    let resumed = minimised(&world, &[]);
     assert_eq!(dropped(&resumed), dropped(&report));
     assert_eq!(
         world.repo().git(["diff", SMALLER, "main", "--stat"]),
@@ -205,20 +210,36 @@ fn killed_search_resumes_and_judges_no_candidate_twice() {
 }
 
 #[test]
+fn checkout_of_a_killed_search_is_removed_by_clean() {
+    let world = World::new();
+    let (gate, _, reached) = held_at(&world, 6);
+    run_with(&world, TWELVE, &["--gate", &gate]).assert_code(0);
+    let searching = world.start(windlass(&world, &["minimise", "work"]));
+    assert!(wait_exists(&reached, None).unwrap());
+    searching.kill();
+    searching.wait_ended();
+    world.wait_no_processes();
+    let left = || std::fs::read_dir(world.data_dir().join("judge")).map_or(0, Iterator::count);
+    assert_eq!(left(), 1, "the next call goes on in it");
+    call(&world, &["clean", "work"]).assert_code(0);
+    assert_eq!(left(), 0);
+}
+
+#[test]
 // promise: proof-3
 fn limits_of_runs_and_time_hold_and_the_next_call_goes_on() {
     let world = World::new();
     let (gate, count, _) = held_at(&world, 100_000);
     run_with(&world, TWELVE, &["--gate", &gate]).assert_code(0);
     let before = runs(&count);
-    let first = minimise(&world, &["--max-runs", "8", "--json"]).assert_code(0).json();
+    let first = minimised(&world, &["--max-runs", "8"]);
     assert_eq!((&first["complete"], &first["runs"]), (&false.into(), &8.into()));
     assert_eq!(runs(&count), before + 8);
     let kept = first["kept"].as_u64().unwrap();
     assert!(kept < 12, "the smaller commit so far is offered: {first}");
     let mut calls = 0;
     let last = loop {
-        let report = minimise(&world, &["--max-runs", "4", "--json"]).assert_code(0).json();
+        let report = minimised(&world, &["--max-runs", "4"]);
         calls += 1;
         if report["complete"] == true {
             break report;
@@ -230,9 +251,38 @@ fn limits_of_runs_and_time_hold_and_the_next_call_goes_on() {
     let slow = World::new();
     let (gate, _, _) = held_at(&slow, 4);
     run_with(&slow, TWELVE, &["--gate", &gate]).assert_code(0);
-    let report = minimise(&slow, &["--duration", "1s", "--json"]).assert_code(0).json();
+    let report = minimised(&slow, &["--duration", "1s"]);
     assert_eq!((&report["complete"], &report["runs"], &report["commit"]), (&false.into(), &0.into(), &Value::Null));
     slow.wait_no_processes();
+}
+
+#[test]
+// promise: proof-5
+fn every_step_is_shown_and_is_a_line_of_json() {
+    let world = World::new();
+    let gate = "test -e f3 && test -e f9";
+    run_with(&world, TWELVE, &["--gate", gate]).assert_code(0);
+    let mut lines = minimise(&world, &["--max-runs", "5", "--json"]).assert_code(0).json_lines();
+    let report = lines.pop().unwrap();
+    assert_eq!((&report["type"], &report["runs"]), (&"report".into(), &4.into()), "one run is left to confirm");
+    assert_eq!(lines[0], serde_json::json!({ "type": "started", "hunks": 12, "known": 0 }));
+    let kinds: Vec<&str> = lines[1..].iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["judging", "judged"].repeat(4));
+    let judged: Vec<&Value> = lines.iter().filter(|line| line["type"] == "judged").collect();
+    assert_eq!(
+        (&judged[0]["why"], &judged[0]["hunks"], &judged[0]["passed"]),
+        (&"whole".into(), &12.into(), &true.into())
+    );
+    assert_eq!(
+        (&judged[2]["why"], &judged[2]["run"], &judged[2]["smallest"]),
+        (&"smaller".into(), &3.into(), &12.into())
+    );
+    // The next call shows its own steps, and how many verdicts it starts with.
+    let shown = minimise(&world, &[]);
+    shown.assert_code(0).assert_stderr_has("the work has 12 hunks; 3 candidates are judged already");
+    shown.assert_stderr_has("  run 1: a smaller part, ").assert_stderr_has("the smallest part again, 2 of 12 hunks");
+    shown.assert_stderr_has("✓ passed in ").assert_stderr_has("; smallest so far: 2 of 12\n");
+    assert!(!shown.stderr.contains("the whole work"), "{}", shown.stderr);
 }
 
 #[test]
@@ -253,7 +303,7 @@ fn taken_commit_is_on_the_loops_branch_and_merges_and_continues() {
     let world = World::new();
     run_with(&world, "echo 1 > a; echo 2 > b", &["--gate", "test -e a"]).assert_code(0);
     let before = world.repo().rev("windlass/work");
-    let report = minimise(&world, &["--take", "--json"]).assert_code(0).json();
+    let report = minimised(&world, &["--take"]);
     assert_eq!(report["taken"], *world.repo().rev("windlass/work"));
     assert_eq!(world.repo().rev("windlass/work~1"), before, "nothing of its history is lost");
     assert_eq!(world.repo().tree_files("windlass/work"), ["README.md", "a"]);

@@ -7,16 +7,16 @@ use serde_json::Value;
 use windlass_testkit::{ScriptedAgent, World};
 
 /// Claims to be done and is not.
-const LIES: &str = "select = \"iteration\"\n[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]";
+pub const LIES: &str = "select = \"iteration\"\n[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]";
 /// Never ends by itself.
-const IS_SLOW: &str = "select = \"iteration\"\n[[turn]]\nsteps = [{ touch = \"began\" }, { wait_for = \"go\" }]";
-const IS_RIGHT: &str = r#"
+pub const IS_SLOW: &str = "select = \"iteration\"\n[[turn]]\nsteps = [{ touch = \"began\" }, { wait_for = \"go\" }]";
+pub const IS_RIGHT: &str = r#"
     select = "iteration"
     [[turn]]
     steps = [{ write = { path = "state", content = "fixed\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 /// Right as well, with more lines.
-const IS_LONG: &str = r#"
+pub const IS_LONG: &str = r#"
     select = "iteration"
     [[turn]]
     steps = [
@@ -28,7 +28,7 @@ const IS_LONG: &str = r#"
 const GATE: [&str; 2] = ["--gate", "grep -q fixed state"];
 
 /// Agents `a1`, `a2`, … that play these scripts.
-fn agents(world: &World, scripts: &[&str]) -> Vec<ScriptedAgent> {
+pub fn agents(world: &World, scripts: &[&str]) -> Vec<ScriptedAgent> {
     let agents: Vec<ScriptedAgent> = scripts.iter().map(|script| world.script(script)).collect();
     let profiles = (1..).zip(&agents).map(|(number, agent)| {
         let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
@@ -39,7 +39,7 @@ fn agents(world: &World, scripts: &[&str]) -> Vec<ScriptedAgent> {
     agents
 }
 
-fn run_tries<'a>(which: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub fn run_tries<'a>(which: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let args = ["run", "do the work", "--name", "work", "--agents", which, "--max-iterations", "2"];
     [&args[..], &GATE, more].concat()
 }

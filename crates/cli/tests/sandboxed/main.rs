@@ -4,9 +4,11 @@
 
 mod admitted;
 mod agents;
+mod copied_caches;
 mod gallery;
 mod hidden_gates;
 mod honest_cli;
+mod in_place_secrets;
 mod judged;
 mod network;
 mod planted;

@@ -113,6 +113,28 @@ fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind(
     }
 }
 
+#[test]
+// promise: safety-9
+fn what_a_gate_plants_where_there_is_no_checkout_of_its_own_runs_nothing_either() {
+    for how in [&["--in-place"][..], &["--commit", "off"], &["--in-place", "--commit", "off"]] {
+        if !sandbox_works() {
+            return;
+        }
+        let world = crate::world();
+        let mark = world.root().join("ran");
+        let gate = world.install_script("gate", &PLANT.replace("%MARK%", &mark.to_string_lossy()));
+        let agent = world.install_script("agent", &format!("echo 1 > file; echo '{PROMISE}'"));
+        let (gate, agent) = (gate.to_string_lossy().into_owned(), agent.to_string_lossy().into_owned());
+        let args =
+            ["run", "do it", "--name", "work", "--agent-command", &agent, "--max-iterations", "1", "--gate", &gate];
+        call(&world, &[&args[..], how].concat()).assert_code(0);
+        let dir = PathBuf::from(status(&world, "work")["worktree"].as_str().unwrap());
+        assert!(dir.join("sub/file").exists() && dir.join("ignored/nested/.git").is_dir(), "it was planted ({how:?})");
+        look_around(&world, &dir);
+        assert!(!mark.exists(), "something of the agent's ran ({how:?})");
+    }
+}
+
 /// Tries to make what git follows, by writing, by moving something there and by moving what is there away.
 const MAKE: &str = r#"
 for name in commondir config.worktree hooks/pre-commit info/attributes objects/info/alternates worktrees/w/config modules/m/config; do
@@ -153,6 +175,30 @@ fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
 
 fn names_in(dir: &Path) -> Vec<String> {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+// promise: safety-9
+fn in_place_hooks_that_are_a_link_lead_where_the_user_said() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let (repo, mark) = (world.repo(), world.root().join("ran"));
+    let hooks = repo.path().join(".git/hooks");
+    repo.write("githooks/pre-commit", "#!/bin/sh\n").commit("Hooks of the team");
+    let _ = std::fs::remove_dir_all(&hooks);
+    std::os::unix::fs::symlink("../githooks", &hooks).unwrap();
+    let hook = format!("mkdir evil; printf '#!/bin/sh\\ntouch \"{}\"\\n' > evil/pre-commit", mark.display());
+    let script =
+        format!("{hook}; chmod +x evil/*; ln -sfn ../evil .git/hooks; readlink .git/hooks > led; echo '{PROMISE}'");
+    let agent = world.install_script("agent", &script).to_string_lossy().into_owned();
+    let args = ["run", "do it", "--name", "work", "--agent-command", &agent, "--max-iterations", "1", "--in-place"];
+    call(&world, &args).assert_code(0);
+    assert_eq!(std::fs::read_to_string(repo.path().join("led")).unwrap(), "../evil\n", "it was planted");
+    assert_eq!(std::fs::read_link(&hooks).unwrap(), Path::new("../githooks"));
+    look_around(&world, repo.path());
+    assert!(!mark.exists(), "something of the agent's ran");
 }
 
 #[test]

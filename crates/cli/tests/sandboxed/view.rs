@@ -326,3 +326,42 @@ fn gate_that_misses_a_hidden_file_gets_a_hint_with_the_setting_that_shows_it() {
     let told = call(&world, &["logs", "work", "--json"]).stdout;
     assert!(told.contains("sandbox_readable = [\\\"~/tool/conf\\\"]"), "{told}");
 }
+
+#[test]
+fn a_session_called_like_a_file_or_an_option_is_not_resumed_and_shows_nothing() {
+    for option in [false, true] {
+        let Some(world) = sandboxed() else { return };
+        let bait = world.new_dir("elsewhere").join("notes");
+        put(&bait, "BAIT\n");
+        let session = if option { "--settings=evil.json".to_owned() } else { bait.display().to_string() };
+        let script = format!(
+            "cat {} >> seen 2> /dev/null; echo $# >> seen; echo 'session: {session}'\n\
+             [ $(wc -l < seen) -lt 2 ] || echo '{PROMISE}'",
+            bait.display()
+        );
+        let agent = world.install_script("agent", &script);
+        world.config(&format!(
+            "[agents.named]\ncommand = [{agent:?}]\nsession_pattern = 'session: (\\S+)'\n\
+             resume_args = [\"--resume\", \"{{session}}\"]\n"
+        ));
+        call(&world, &["run", "do it", "--name", "work", "--agent", "named", "--max-iterations", "3"]).assert_code(0);
+        assert_eq!(file_at_branch(&world, "work", "seen"), "0\n0\n");
+    }
+}
+
+#[test]
+fn in_place_a_link_that_an_agent_puts_where_a_toolchain_belongs_shows_nothing() {
+    let Some(mut world) = sandboxed() else { return };
+    let elsewhere = world.new_dir("elsewhere");
+    put(&elsewhere.join("notes"), "BAIT\n");
+    world.set_env("JAVA_HOME", world.repo().path().join("jdk"));
+    let elsewhere = elsewhere.display();
+    let script = format!(
+        "cat {elsewhere}/notes >> seen 2> /dev/null; echo . >> seen; ln -sfn {elsewhere} jdk\n\
+         [ $(wc -l < seen) -lt 2 ] || echo '{PROMISE}'"
+    );
+    let agent = world.install_script("agent", &script).to_string_lossy().into_owned();
+    let args = ["run", "do it", "--name", "work", "--agent-command", &agent, "--max-iterations", "3", "--in-place"];
+    call(&world, &args).assert_code(0);
+    assert_eq!(std::fs::read_to_string(world.repo().path().join("seen")).unwrap(), ".\n.\n");
+}

@@ -9,6 +9,8 @@ mod support;
 mod client;
 mod commands;
 mod feed;
+mod goals;
 mod login;
+mod merge_queue;
 mod remote;
 mod security;

@@ -16,7 +16,7 @@ steps = [{ say = "two" }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
 /// The link that the server printed: its code is used at the first call, and the session at all others.
-fn link(server: &Server) -> String {
+pub fn link(server: &Server) -> String {
     let said = server.running.so_far();
     let link = said.lines().find_map(|line| line.trim().strip_prefix("open ")).expect("a link");
     link.trim().to_owned()
@@ -187,7 +187,9 @@ fn work_of_another_machine_is_minimised_there_and_its_proof_is_signed_here() {
     let agent = world.script(TWO_COMMITS);
     run(&world, &agent, &["--gate", "test -e two.txt"]).assert_code(0);
     let server = Server::start(&world);
-    let report = ask(&elsewhere, &server, &["minimise", "work", "--json"]).assert_code(0).json();
+    let mut lines = ask(&elsewhere, &server, &["minimise", "work", "--json"]).assert_code(0).json_lines();
+    let report = lines.pop().unwrap();
+    assert!(lines.iter().any(|line| line["type"] == "judged"), "its steps are shown here: {lines:?}");
     assert_eq!((&report["complete"], &report["branch"]), (&true.into(), &"windlass/work-minimised".into()), "{report}");
     assert_eq!(report["commit"], *world.repo().rev("windlass/work-minimised"));
     let key = elsewhere.root().join("key");

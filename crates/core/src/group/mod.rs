@@ -9,6 +9,8 @@
 //! `engine::groups` a `Kind` that performs its effects. The driver, the journal and commands come with that.
 
 mod member;
+pub mod merges;
+pub mod queue;
 pub mod tries;
 
 use jiff::Timestamp;
@@ -73,6 +75,16 @@ pub enum GroupRefusal {
     UnderWay,
     #[error("already requested")]
     AlreadyAsked,
+    #[error("the loop is not waiting in the queue")]
+    NotWaiting,
+    #[error("goal {number} is not in the queue")]
+    NoGoal { number: u32 },
+    #[error("the goals depend on each other in a circle")]
+    Cycle,
+    #[error("goal {number} has already started")]
+    Started { number: u32 },
+    #[error("goal {by} depends on goal {number}")]
+    NeededBy { number: u32, by: u32 },
 }
 
 /// The state of one kind of group, with its three functions.

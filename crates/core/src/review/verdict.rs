@@ -6,6 +6,7 @@
 //!    headings and emphasis, a label (`Verdict:`) before it and a full stop behind it say nothing; case does not matter.
 //! 2. A line that starts with one of the words and continues in another way (`ACCEPTED: but …`, `ACCEPTED - not`,
 //!    `REJECTED because …`, `NOT ACCEPTED`) makes the whole answer unclear: it is requested again, never interpreted.
+//!    So does a line that takes the word back: struck through, a cross beside ACCEPTED, a tick beside REJECTED.
 //! 3. Lines in code, quotes, quotation marks and lists say nothing, nor do lines that repeat the prompt.
 //! 4. Both verdicts in one answer are none.
 //! 5. A review block, or an answer that is nothing but such JSON, decides if the words do not say otherwise. An answer
@@ -180,11 +181,25 @@ fn reason(lines: &[Line<'_>], at: usize, more: &str) -> String {
 const EMPHASIS: [char; 4] = ['*', '_', '`', '~'];
 const COLONS: [char; 2] = [':', '：'];
 
+/// Pictures that go with an acceptance.
+const TICKS: [char; 8] = ['✅', '✔', '✓', '☑', '👍', '🎉', '🟢', '💯'];
+
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f300}'..='\u{1faff}')
+}
+
 /// Marks before a word that say nothing: heading, emphasis, and the ticks and crosses that models like.
 fn is_mark(c: char) -> bool {
-    let picture =
-        matches!(c, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f300}'..='\u{1faff}');
-    c.is_whitespace() || c == '#' || EMPHASIS.contains(&c) || picture
+    c.is_whitespace() || c == '#' || c == '\u{fe0f}' || EMPHASIS.contains(&c) || is_picture(c)
+}
+
+/// Whether what is around the word takes it back: struck through, a cross before ACCEPTED, a tick before REJECTED.
+fn is_taken_back(line: &str, accepted: bool) -> bool {
+    // Skin tones follow a thumb.
+    let tone = |c: char| matches!(c, '\u{1f3fb}'..='\u{1f3ff}');
+    let mut pictures = line.chars().filter(|c| is_picture(*c) && !tone(*c));
+    let other = if accepted { pictures.any(|c| !TICKS.contains(&c)) } else { pictures.any(|c| TICKS.contains(&c)) };
+    other || line.contains("~~")
 }
 
 /// The verdict that a line starts with, and whether it is all there is on the line.
@@ -192,6 +207,7 @@ fn word_on(line: &str) -> Option<(Word<'_>, bool)> {
     if markdown::list_item(line).is_some() {
         return None;
     }
+    let whole = line;
     let line = without_label(line.trim_start_matches(is_mark));
     let (first, rest) = split_word(line);
     let (word, rest, negated) = if first.eq_ignore_ascii_case("not") {
@@ -210,7 +226,10 @@ fn word_on(line: &str) -> Option<(Word<'_>, bool)> {
     let colon = tail.strip_prefix(COLONS);
     // In small letters the word starts many a sentence; only a sign behind it makes it look like a verdict.
     let looks_like_one = loud || alone || tail.starts_with([':', '：', '-', '–', '—', ',', '(']);
+    // What was rejected for may have any picture in it.
+    let around = if accepted || alone { whole } else { &whole[..whole.len() - rest.len()] };
     match (accepted, colon) {
+        _ if is_taken_back(around, accepted) => looks_like_one.then_some((Word::Hedged, false)),
         _ if negated => looks_like_one.then_some((Word::Hedged, false)),
         (true, _) if alone => Some((Word::Accepted, true)),
         (false, _) if alone => Some((Word::Rejected { more: "" }, true)),

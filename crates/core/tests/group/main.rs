@@ -1,3 +1,4 @@
 //! Groups, driven without an engine.
 
+mod queue;
 mod tries;

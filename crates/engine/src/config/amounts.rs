@@ -249,6 +249,20 @@ bounded!(
     "50"
 );
 
+bounded!(
+    /// How often something may be tried again; 0 for never.
+    Returns,
+    0..=100,
+    "a number of times",
+    "2"
+);
+
+impl Returns {
+    pub(super) fn of_known(times: u32) -> Self {
+        Self(times)
+    }
+}
+
 impl Weight {
     pub(super) fn of_known(weight: u32) -> Self {
         Self(weight)
@@ -379,6 +393,45 @@ impl Value for Wait {
 
     fn schema() -> Json {
         json!({ "type": "string", "pattern": "^\\s*(0|[0-9]+(ms|s|m|h|d))\\s*$" })
+    }
+}
+
+/// A part of something, written like `20%`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percent(u8);
+
+impl Percent {
+    pub(super) fn of_known(percent: u8) -> Self {
+        Self(percent.min(99))
+    }
+
+    /// What is left of so much without this part.
+    pub fn left_of(self, amount: f64) -> f64 {
+        amount * f64::from(100 - self.0) / 100.0
+    }
+}
+
+impl Value for Percent {
+    const EXPECTED: &'static str = "a percentage from 0% to 99%";
+    const EXAMPLE: &'static str = "\"20%\"";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        value.as_str().map(Self::from_text)
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        let number = text.trim().strip_suffix('%').ok_or_else(|| not(Self::EXPECTED, text))?;
+        let percent = whole_number(number, Self::EXPECTED)?;
+        let known = u8::try_from(percent).ok().filter(|percent| *percent < 100);
+        known.map(Self).ok_or_else(|| not(Self::EXPECTED, text))
+    }
+
+    fn json(&self) -> Json {
+        json!(format!("{}%", self.0))
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": "^\\s*[0-9]{1,2}%\\s*$" })
     }
 }
 

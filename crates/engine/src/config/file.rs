@@ -113,7 +113,13 @@ pub(super) fn plain_value(
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    // A pipe in a repository would never end. One that a shell passes is below these.
+    let passed = path.starts_with("/dev") || path.starts_with("/proc");
+    let opened = path.metadata().and_then(|found| match found.is_file() || found.is_dir() || passed {
+        true => File::open(path),
+        false => Err(io::Error::other("not a regular file")),
+    });
+    let file = match opened {
         Ok(file) => file,
         // A parent that is a file, as `.windlass` may be, is no settings file either.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -9,7 +9,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Wait, Weight};
+use super::amounts::{Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 use super::gates::Gates;
 use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
@@ -487,8 +487,36 @@ settings! {
         env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed, and stopped",
         doc: "Events to notify about: needs_person, completed, stopped (ended in any other way), waiting",
     }
+    merge_returns: Returns {
+        env: "WINDLASS_MERGE_RETURNS", flag: None, default: "2",
+        doc: "How often the merge queue gives a loop with a conflict back to its agent",
+    }
     max_running: Slots {
         env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",
         doc: "Maximum number of loops that run at once, however they are started; the rest are queued",
+    }
+    queue_per_project: Slots {
+        env: "WINDLASS_QUEUE_PER_PROJECT", flag: None, default: "2",
+        doc: "Maximum number of goals of the queue that run at once in one project",
+    }
+    queue_per_account: Slots {
+        env: "WINDLASS_QUEUE_PER_ACCOUNT", flag: None, default: "2",
+        doc: "Maximum number of goals of the queue that run at once with one agent",
+    }
+    queue_tokens_per_hour: Tokens {
+        env: "WINDLASS_QUEUE_TOKENS_PER_HOUR", flag: None, default: "none",
+        doc: "Tokens that one agent's account has for an hour. Once goals of the queue have used that, less queue_keep, no further one starts",
+    }
+    queue_usd_per_hour: Usd {
+        env: "WINDLASS_QUEUE_USD_PER_HOUR", flag: None, default: "none",
+        doc: "The same in US dollars, for agents that report their cost",
+    }
+    queue_merge: bool {
+        env: "WINDLASS_QUEUE_MERGE", flag: None, default: "false",
+        doc: "Hand verified goals of the queue to the merge queue. Goals that depend on them start when they are merged",
+    }
+    queue_keep: Percent {
+        env: "WINDLASS_QUEUE_KEEP", flag: None, default: "20%",
+        doc: "Part of queue_tokens_per_hour and queue_usd_per_hour that the queue leaves to you",
     }
 }

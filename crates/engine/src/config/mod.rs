@@ -34,12 +34,13 @@ mod words;
 
 use std::path::Path;
 
+use windlass_core::group::queue::QueueLimits;
 pub use windlass_core::nearest::nearest;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{ContextSpec, OnRateLimit, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
 
-pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Wait, Weight};
+pub use amounts::{Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField, TableKind};
@@ -141,7 +142,12 @@ fn defaults() -> Options {
         network_hosts: Some(Hosts::ready()),
         cpu_weight: Some(Weight::of_known(DEFAULT_CPU_WEIGHT)),
         language: Some("en".to_owned()),
+        merge_returns: Some(Returns::of_known(2)),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
+        queue_per_project: Some(Slots::of_known(QueueLimits::default().per_project)),
+        queue_per_account: Some(Slots::of_known(QueueLimits::default().per_account)),
+        queue_merge: Some(false),
+        queue_keep: Some(Percent::of_known(20)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),
         verify: Some(Verify::default()),

@@ -3,10 +3,11 @@
 use windlass_core::machine::{ChangedFile, GateKey, GateOn, GateReport, Input, LoopState, Verdict, WorkspaceFailure};
 use windlass_core::spec::{CommitPolicy, GateSpec};
 
-use super::judge::NotReady;
+use super::judge::{NotReady, Place};
 use super::performing::Context;
 use super::shell::ShellRun;
-use super::{DriveError, judge, shell};
+use super::{DriveError, judge, shell, workspace};
+use crate::data::{TurnFiles, private_files};
 
 pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) -> Result<Input, DriveError> {
     let Some(spec) = state.spec.gates.get(gate.index) else {
@@ -28,15 +29,64 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
             return Ok(Input::GateEnded { report: report(state, spec, ran, Vec::new()), gate });
         }
     };
-    let files = context.engine.data.new_run(&state.id, &format!("{}.gate-{}", gate.on.number(), gate.index + 1));
-    let files = files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-    let ran = shell::run(&mut context, state, shell::Line::of(spec), &place, &files).await?;
-    let changed = place.put_back(&context, state).await?;
+    if gate.attempt > 1 && place.judge.is_some() {
+        build_again(&mut context, state, &gate, &place).await?;
+    }
+    let files = new_files(&context, state, &gate, gate.index)?;
+    let (ran, planted) = match place.judge {
+        Some(_) => (shell::run(&mut context, state, shell::Line::of(spec), &place, &files).await?, Vec::new()),
+        None => run_in_workspace(&mut context, state, spec, &place, &files).await?,
+    };
+    let mut changed = place.put_back(&context, state).await?;
+    changed.extend(planted);
     // The agent gets a copy of what is kept; what is built from its own work is not.
-    if gate.on == GateOn::Base && state.iteration == 0 && !spec.hidden {
+    if gate.on == GateOn::Base && is_base(state)? && !spec.hidden {
         place.keep_build().await?;
     }
     Ok(Input::GateEnded { report: report(state, spec, ran, changed), gate })
+}
+
+fn new_files(context: &Context, state: &LoopState, gate: &GateKey, index: usize) -> Result<TurnFiles, DriveError> {
+    let data = &context.engine.data;
+    let files = data.new_run(&state.id, &format!("{}.gate-{}", gate.on.number(), index + 1));
+    files.map_err(|source| super::transcript_error(&data.transcripts(&state.id), source))
+}
+
+/// Runs the gates before this one in a fresh checkout, for what they build. Their verdicts are known.
+async fn build_again(
+    context: &mut Context,
+    state: &LoopState,
+    gate: &GateKey,
+    place: &Place,
+) -> Result<(), DriveError> {
+    for (index, before) in state.spec.gates.iter().enumerate().take(gate.index) {
+        let files = new_files(context, state, gate, index)?;
+        shell::run(context, state, shell::Line::of(before), place, &files).await?;
+        place.put_back(context, state).await?;
+    }
+    Ok(())
+}
+
+/// Whether no agent's work is in the commit: a fork starts from that of its parent, a continued loop from its own.
+fn is_base(state: &LoopState) -> Result<bool, DriveError> {
+    let base = workspace::handle(state)?.base_commit;
+    Ok(state.iteration == 0 && state.head_commit() == Some(base.as_str()))
+}
+
+/// What a gate runs there is the agent's: what git would run or follow is then as it was before. That is reported too.
+async fn run_in_workspace(
+    context: &mut Context,
+    state: &LoopState,
+    spec: &GateSpec,
+    place: &Place,
+    files: &TurnFiles,
+) -> Result<(ShellRun, Vec<ChangedFile>), DriveError> {
+    let remembered = workspace::before_command(context, state, files).await?;
+    private_files(&remembered).map_err(|source| super::transcript_error(&files.dir, source))?;
+    let ran = shell::run(context, state, shell::Line::of(spec), place, files).await;
+    let mut waiting = context.clone();
+    let planted = workspace::put_back_git_settings(files.clone(), waiting.out_of_patience()).await;
+    Ok((ran?, planted))
 }
 
 fn report(state: &LoopState, spec: &GateSpec, ran: ShellRun, changed: Vec<ChangedFile>) -> GateReport {

@@ -189,8 +189,8 @@ pub(super) async fn place(
     };
     let place = Place::of(judge.clone());
     let judgement = format!("{} {commit}", gate.on.number());
-    let first = gate.index == 0 && gate.attempt == 1;
-    if !first && judge.is_at(&judgement) {
+    // Later gates need what those before them built; one that runs again must not find what its own failed run left.
+    if gate.index > 0 && gate.attempt == 1 && judge.is_at(&judgement) {
         return Ok(Ok(place));
     }
     let claim = gate.on != GateOn::Base && state.claims_done();

@@ -39,6 +39,9 @@ pub struct FreshRun {
     pub output_tail: String,
 }
 
+/// The command of a run that stands for the set-up.
+pub(crate) const SET_UP: &str = "the set-up";
+
 /// Runs the set-up and every gate in a fresh checkout of the commit; the first gate that fails, if one does.
 pub(crate) async fn judge_merge(
     engine: &Arc<Engine>,
@@ -65,12 +68,25 @@ pub(crate) async fn judge_afresh(
     }
     let root = engine.data.judge(&format!("{}-{purpose}", state.id));
     engine.workspaces.remove_own(&root)?;
+    let cut_off = CutOff { engine, root: &root };
     // The loop has ended, and its driver's way out with it.
     let way_out = super::way_out(engine, state, |_| {})?;
     let judged = judge(engine, state, commit, purpose, &root, enough).await;
-    drop(way_out);
+    drop((way_out, cut_off));
     engine.workspaces.remove_own(&root)?;
     judged
+}
+
+/// Removes the checkout also if the judgement is cut off, as far as its processes allow.
+struct CutOff<'a> {
+    engine: &'a Engine,
+    root: &'a Path,
+}
+
+impl Drop for CutOff<'_> {
+    fn drop(&mut self) {
+        let _ = self.engine.workspaces.remove_own(self.root);
+    }
 }
 
 /// What a command needs to know that runs for nobody's loop. It comes to an end when `end` says so.
@@ -97,7 +113,7 @@ async fn judge(
     let mut context = unwatched(engine, end);
     if let Err(message) = setup::prepare(&mut context, state, &place, setup::Stage::Later).await? {
         return Ok(vec![FreshRun {
-            command: "the set-up".to_owned(),
+            command: SET_UP.to_owned(),
             hidden: false,
             verdict: Verdict::Fail,
             exit_code: None,

@@ -41,7 +41,7 @@ use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
 pub use merge_gates::{Candidates, FreshRun, RedGate};
-pub(crate) use merge_gates::{judge_afresh, judge_merge};
+pub(crate) use merge_gates::{SET_UP, judge_afresh, judge_merge};
 use performing::{Performing, Report};
 use windlass_faults as faults;
 use windlass_store::{Append, StoreError};

@@ -234,7 +234,9 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         Ok(notes) => notes,
         Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     };
-    let moved = moved_refs(&context.engine.data.turn(&state.id, turn));
+    let refs_before = refs_before(&context.engine.data.turn(&state.id, turn));
+    let mut moved = refs_before.as_ref().map(RefsSeen::moved).unwrap_or_default();
+    moved.truncate(NAMED_REFS);
     let words = |one: &MovedRef| {
         format!("refs of your repository changed during the turn and were left as they are: {}", one.words())
     };
@@ -250,6 +252,11 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     faults::point("checkpoint.after");
     notes.append(&mut made.notes);
     made.notes = notes;
+    if let Some(before) = refs_before {
+        let anywhere = before.moved_by_anybody();
+        let found = context.engine.workspaces.refs_with_secrets(&workspace, &anywhere, &request.unwanted).await?;
+        made.held_back.extend(found);
+    }
     if context.engine.workspaces.is_lost(&workspace, &request.turn_id) {
         // It blocks a claim, which there is nothing to judge for.
         made.held_back.push("the changes of this turn (the workspace was removed)".to_owned());
@@ -312,8 +319,8 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
 }
 
-/// What git would run or follow, to be remembered through a turn that could change it; without a sandbox, where refs are
-/// too.
+/// What git would run or follow, to be remembered through a turn that could change it; where the refs of the user's repository
+/// can be written, they are too.
 pub(super) async fn before_turn(
     context: &mut Context,
     state: &LoopState,
@@ -324,36 +331,59 @@ pub(super) async fn before_turn(
     if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
         return Ok(Vec::new());
     }
-    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot read git's settings: {error}"));
     let workspace = handle(state)?;
     let own = state.agent(turn.role).profile.places.as_ref().map(ProfilePlaces::own_globs).unwrap_or_default();
     if !own.is_empty() {
         context.engine.workspaces.leave_out(&workspace, &own)?;
     }
-    let looked = workspace.clone();
-    let settings =
-        windlass_workspace::blocking_until(context.ended(), move || GitSettings::of(&looked, sandboxed)).await;
-    let settings = settings.map_err(|error| lost(&error))?.map_err(|error| lost(&error))?;
-    let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
-    let mut remembered = vec![PrivateFile { path: files.git_settings(), content }];
-    if !sandboxed && let Some(refs) = RefsSeen::of(&workspace) {
-        let content = serde_json::to_string(&refs).map_err(|error| lost(&error))?;
+    let mut remembered = vec![git_settings(context, &workspace, sandboxed, files).await?];
+    let reaches_refs = !sandboxed || workspace.kind == Kind::InPlace;
+    if reaches_refs && let Some(refs) = RefsSeen::of(&workspace) {
+        let content = serde_json::to_string(&refs).map_err(|error| unread_settings(&error))?;
         remembered.push(PrivateFile { path: files.refs_before(), content });
     }
     Ok(remembered)
+}
+
+/// The same for a command that runs what the agent wrote, in the workspace itself.
+pub(super) async fn before_command(
+    context: &mut Context,
+    state: &LoopState,
+    files: &TurnFiles,
+) -> Result<Vec<PrivateFile>, DriveError> {
+    if state.workspace.is_none() || state.is_external() {
+        return Ok(Vec::new());
+    }
+    let sandboxed = !state.spec.sandbox.is_off();
+    Ok(vec![git_settings(context, &handle(state)?, sandboxed, files).await?])
+}
+
+async fn git_settings(
+    context: &mut Context,
+    workspace: &Workspace,
+    sandboxed: bool,
+    files: &TurnFiles,
+) -> Result<PrivateFile, DriveError> {
+    let looked = workspace.clone();
+    let settings =
+        windlass_workspace::blocking_until(context.ended(), move || GitSettings::of(&looked, sandboxed)).await;
+    let settings = settings.map_err(|error| unread_settings(&error))?.map_err(|error| unread_settings(&error))?;
+    let content = serde_json::to_string(&settings).map_err(|error| unread_settings(&error))?;
+    Ok(PrivateFile { path: files.git_settings(), content })
+}
+
+fn unread_settings(error: &dyn std::fmt::Display) -> DriveError {
+    DriveError::Lost(format!("cannot read git's settings: {error}"))
 }
 
 fn journalled(moved: MovedRef) -> windlass_core::machine::MovedRef {
     windlass_core::machine::MovedRef { name: moved.name, from: moved.from, to: moved.to }
 }
 
-/// Refs of the user's repository that are not where they were before the turn, the first of them.
-fn moved_refs(files: &TurnFiles) -> Vec<MovedRef> {
-    let remembered = std::fs::read_to_string(files.refs_before()).ok();
-    let before = remembered.and_then(|text| serde_json::from_str::<RefsSeen>(&text).ok());
-    let mut moved = before.map(|before| before.moved()).unwrap_or_default();
-    moved.truncate(NAMED_REFS);
-    moved
+/// Where the refs of the user's repository were before the turn.
+fn refs_before(files: &TurnFiles) -> Option<RefsSeen> {
+    let remembered = std::fs::read_to_string(files.refs_before()).ok()?;
+    serde_json::from_str(&remembered).ok()
 }
 
 /// Puts back what a turn changed of it, makes repositories in the workspace inert, and says what that was.

@@ -16,6 +16,7 @@ use super::{Kind, Performance, member};
 use crate::changes;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
+use crate::notify::Notifier;
 use crate::socket::Line;
 use windlass_store::ListFilter;
 
@@ -57,7 +58,12 @@ impl Engine {
         let ended = tokio::spawn(async move {
             let changes = changes::watch(engine.data.root()).map_err(EngineError::Data)?;
             let token = held.token.clone();
+            let row = held.state.row();
+            let status = row.status;
+            let notifier = Arc::new(Notifier::of_group(&engine, row));
             let driver = Driver {
+                notifier: Arc::clone(&notifier),
+                status,
                 kind,
                 engine: Arc::clone(&engine),
                 held,
@@ -73,6 +79,7 @@ impl Engine {
             let _closed = engine.hub()?.close_line(&id);
             let released = engine.store.release(&id, &token).await;
             drop(line);
+            notifier.finish().await;
             let left = left?;
             released?;
             Ok(left)
@@ -82,7 +89,7 @@ impl Engine {
 }
 
 /// Until the process is about to leave.
-async fn told(shutdown: &mut watch::Receiver<bool>) {
+pub(super) async fn told(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|leave| *leave).await;
 }
 
@@ -92,6 +99,9 @@ struct Performing<K: Kind> {
 }
 
 struct Driver<K: Kind> {
+    notifier: Arc<Notifier>,
+    /// How the group stood when people were last notified.
+    status: GroupStatus,
     kind: Arc<K>,
     engine: Arc<Engine>,
     held: HeldGroup<K::Group>,
@@ -129,7 +139,7 @@ impl<K: Kind> Driver<K> {
                 (true, _) | (false, GroupStatus::Paused | GroupStatus::Ended(_)) => Vec::new(),
             };
             self.reconcile(&wanted);
-            if self.tasks.is_empty() && wanted.is_empty() {
+            if self.tasks.is_empty() && wanted.is_empty() && (leaving || !self.kind.stays()) {
                 return Ok(if leaving { Left::ShutDown } else { Left::Settled });
             }
             let mut shutdown = self.shutdown.clone();
@@ -158,9 +168,9 @@ impl<K: Kind> Driver<K> {
                 continue;
             }
             let (kind, engine, shutdown) = (Arc::clone(&self.kind), Arc::clone(&self.engine), self.shutdown.clone());
-            let (state, performed) = (self.held.state.clone(), effect.clone());
+            let (state, performed, changes) = (self.held.state.clone(), effect.clone(), self.changes.clone());
             let task = self.tasks.spawn(async move {
-                let at = Performance { engine: &engine, state: &state, shutdown };
+                let at = Performance { engine: &engine, state: &state, changes, shutdown };
                 let input = kind.perform(at, performed.clone()).await;
                 (performed, input)
             });
@@ -221,5 +231,11 @@ impl<K: Kind> Driver<K> {
     fn changed(&mut self) {
         self.spent.clear();
         self.line.tell();
+        let row = self.held.state.row();
+        if std::mem::replace(&mut self.status, row.status) != row.status
+            && let Some(news) = self.kind.news(&self.held.state)
+        {
+            self.notifier.tell_group(K::Group::KIND, &row, &news);
+        }
     }
 }

@@ -125,6 +125,16 @@ impl Engine {
         Ok(self.store.release(&id, &held.token).await?)
     }
 
+    /// Removes a held group with its journal and log. Its loops are not touched.
+    pub async fn forget_group<G: Group>(&self, held: HeldGroup<G>) -> Result<(), EngineError> {
+        let row = held.state.row();
+        let _line = self.hub()?.close_line(&row.id.0);
+        self.store.remove(&row.id.0, &held.token).await?;
+        // A log that stays is only a log.
+        let _ = std::fs::remove_file(self.data.loop_log(&row.name, &LoopId(row.id.0)));
+        Ok(())
+    }
+
     /// One input to a group that this process holds: the decision is durable before it is part of the state. Returns
     /// whether anything changed.
     pub async fn apply_group<K: Kind>(
@@ -171,13 +181,13 @@ impl Engine {
         Ok(())
     }
 
-    /// What waits in the inbox, each taken exactly once with the events it leads to.
+    /// What waits in the inbox, each taken exactly once with the events it leads to. Says whether anything was answered.
     pub(super) async fn take_group_commands<K: Kind>(
         &self,
         kind: &K,
         held: &mut HeldGroup<K::Group>,
     ) -> Result<bool, EngineError> {
-        let mut changed = false;
+        let mut answered = false;
         for item in self.store.pending(&held.state.row().id.0).await? {
             let now = self.clock.now();
             let decided = match kind.command(&item.body) {
@@ -188,10 +198,10 @@ impl Engine {
                 Ok(events) => (events, Answer::Accepted { finding: None }),
                 Err(refused) => (Vec::new(), refused),
             };
-            changed |= !events.is_empty();
+            answered = true;
             self.append_group(kind, held, now, &events, vec![item.id.clone()], vec![(item.id, answer)]).await?;
         }
-        Ok(changed)
+        Ok(answered)
     }
 
     /// Brings a group to rest: waits for its driver, or drives it here if it has none.
@@ -206,6 +216,20 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Waits until nobody drives the group.
+    pub async fn driven_to_rest(
+        &self,
+        id: &GroupId,
+        shutdown: tokio::sync::watch::Receiver<bool>,
+    ) -> Result<(), EngineError> {
+        while self.store.holder(&id.0).await?.is_some_and(|held| held.drives()) {
+            if !super::member::others_driver_left(self, &LoopId(id.0.clone()), shutdown.clone()).await? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Asks the group's driver for something, or does it itself where nobody drives.

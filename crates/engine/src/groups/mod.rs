@@ -11,11 +11,16 @@
 //!    after a crash, so it first looks whether it is done already: the id of a loop is in an event before it is made.
 //! 3. Create it with `create_group`, take it with `take_group`, and pass both to `drive_group`; commands of other
 //!    processes go through `command_group`, as JSON that `Kind::command` reads.
-//! 4. A fault point where something happens between two durable writes, and its line in the crash sweep.
+//! 4. A variant of [`AnyGroup`], by which servers and drivers in the background take it.
+//! 5. A fault point where something happens between two durable writes, and its line in the crash sweep.
 
+mod any;
 mod driver;
 mod held;
 pub mod member;
+mod merges;
+mod queue;
+mod queue_view;
 mod tries;
 mod view;
 
@@ -28,9 +33,14 @@ use windlass_core::group::{Group, LoopReport};
 use windlass_core::ids::LoopId;
 
 use crate::engine::{Engine, EngineError};
+use crate::notify::GroupNews;
 
+pub use any::AnyGroup;
 pub use driver::DrivingGroup;
 pub use held::{HeldGroup, load_group};
+pub use merges::{MergesCommand, MergesEntryView, MergesKind, MergesOf, MergesView};
+pub use queue::{PreparesGoals, QueueCommand, QueueKind};
+pub use queue_view::{GoalView, QueueView};
 pub use tries::{TriesCommand, TriesKind};
 pub use view::{TriesView, TryView};
 
@@ -52,6 +62,11 @@ pub trait Kind: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether its driver waits for commands when nothing is left to do.
+    fn stays(&self) -> bool {
+        false
+    }
+
     /// What the change of a loop means.
     fn seen(&self, loop_id: LoopId, report: LoopReport) -> <Self::Group as Group>::Input;
 
@@ -60,6 +75,11 @@ pub trait Kind: fmt::Debug + Send + Sync + 'static {
 
     /// The whole group as JSON text, for the catalogue.
     fn summary(&self, state: &Self::Group) -> String;
+
+    /// What people are notified of when the group pauses or ends; nothing by default.
+    fn news(&self, _state: &Self::Group) -> Option<GroupNews> {
+        None
+    }
 }
 
 /// Where an effect is performed.
@@ -68,6 +88,8 @@ pub struct Performance<'a, G> {
     pub engine: &'a Arc<Engine>,
     /// The state that wanted the effect.
     pub state: &'a G,
+    /// Some process wrote to the database.
+    pub changes: watch::Receiver<u64>,
     /// The process is about to leave.
     pub shutdown: watch::Receiver<bool>,
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use windlass_core::group::tries::{Tries, TriesEffect, TriesEvent, TriesInput};
-use windlass_core::group::{GroupKind, LoopReport, Membership};
+use windlass_core::group::{GroupKind, GroupStatus, LoopReport, Membership};
 use windlass_core::ids::LoopId;
 
 use super::{HeldGroup, Kind, Performance, member};
 use crate::engine::{Engine, EngineError, NewLoop};
+use crate::notify::GroupNews;
 use crate::trust::Consent;
 use windlass_faults as faults;
 use windlass_store::StoreError;
@@ -127,5 +128,20 @@ impl Kind for TriesKind {
     fn summary(&self, state: &Tries) -> String {
         serde_json::to_string(&super::view::TriesView::of(state))
             .unwrap_or_else(|error| unreachable!("a view is plain data: {error}"))
+    }
+
+    fn news(&self, state: &Tries) -> Option<GroupNews> {
+        let picked = state.ranking.as_ref().and_then(|ranking| ranking.winner);
+        let winner = state.each().find(|(number, ..)| Some(*number) == picked);
+        let name = winner.map(|(_, spec, _)| spec.name.clone());
+        let verified = winner.is_some_and(|(_, _, each)| each.is_verified());
+        let words = match (state.status, &name) {
+            (GroupStatus::Running, _) => return None,
+            (GroupStatus::Paused, _) => "no try completed, and one needs you".to_owned(),
+            (GroupStatus::Ended(_), Some(name)) if verified => format!("picked {name}: verified"),
+            (GroupStatus::Ended(_), Some(name)) => format!("picked {name}, but no try is verified"),
+            (GroupStatus::Ended(end), None) => format!("{}: no try completed", end.name()),
+        };
+        Some(GroupNews { winner: name, verified, words })
     }
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use windlass_core::group::{GroupKind, GroupRow, GroupStatus};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
@@ -60,6 +61,29 @@ impl Occasion {
         let Event::WaitStarted { why, .. } = event else { return None };
         (!matches!(why, WaitReason::Question { .. })).then_some(Occasion::Waiting)
     }
+
+    /// Of a group that has come to this.
+    pub(crate) fn of_group(status: GroupStatus) -> Option<Occasion> {
+        match status {
+            GroupStatus::Running => None,
+            GroupStatus::Paused => Some(Occasion::NeedsPerson),
+            GroupStatus::Ended(End::Completed) => Some(Occasion::Completed),
+            GroupStatus::Ended(End::Exhausted | End::Cancelled | End::Stalled | End::Errored) => {
+                Some(Occasion::Stopped)
+            }
+        }
+    }
+}
+
+/// What a group that came to rest has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupNews {
+    /// The name of the loop that was picked.
+    pub winner: Option<String>,
+    /// That loop is verified.
+    pub verified: bool,
+    /// In one line for people.
+    pub words: String,
 }
 
 /// One notification, ready to be sent.
@@ -80,9 +104,22 @@ pub(super) struct Message {
 pub struct Body<'a> {
     /// `needs_person`, `completed`, `stopped` or `waiting`; the header `X-Windlass-Event` has it too.
     event: &'a str,
+    /// If the message is about a group, its ID, name, project, goal and status.
     #[serde(rename = "loop")]
     about: About<'a>,
+    /// `null` if the message is about a loop.
+    group: Option<AboutGroup<'a>>,
     at: Timestamp,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "NotificationGroup")]
+struct AboutGroup<'a> {
+    kind: GroupKind,
+    /// The name of the loop that was picked; `null` if none was.
+    winner: Option<&'a str>,
+    /// The winner is verified.
+    verified: bool,
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -113,7 +150,7 @@ impl Message {
             waiting_for: view.waiting_for.as_deref(),
             question,
         };
-        let body = Body { event: occasion.name(), about, at };
+        let body = Body { event: occasion.name(), about, group: None, at };
         let body = serde_json::to_string(&body).unwrap_or_else(|error| unreachable!("plain data: {error}"));
         let why = view.waiting_for.as_deref().or(view.stop_reason.as_ref().map(StopReason::name));
         let words = match why {
@@ -125,5 +162,23 @@ impl Message {
             Some(_) | None => view.status.clone(),
         };
         Self { event: occasion.name(), id: state.id.clone(), name: view.name, body, words }
+    }
+
+    pub(super) fn of_group(occasion: Occasion, kind: GroupKind, row: &GroupRow, news: &GroupNews) -> Self {
+        let about = About {
+            id: &row.id.0,
+            name: &row.name,
+            project: &row.project,
+            goal: &row.goal,
+            status: row.status.name(),
+            stop_reason: None,
+            waiting_for: (occasion == Occasion::NeedsPerson).then_some(news.words.as_str()),
+            question: None,
+        };
+        let group = AboutGroup { kind, winner: news.winner.as_deref(), verified: news.verified };
+        let body = Body { event: occasion.name(), about, group: Some(group), at: row.updated_at };
+        let body = serde_json::to_string(&body).unwrap_or_else(|error| unreachable!("plain data: {error}"));
+        let (id, name, words) = (LoopId(row.id.0.clone()), row.name.clone(), news.words.clone());
+        Self { event: occasion.name(), id, name, body, words }
     }
 }

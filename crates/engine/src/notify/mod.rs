@@ -1,4 +1,4 @@
-//! Telling people and programs outside what became of a loop.
+//! Telling people and programs outside what became of a loop or a group.
 //!
 //! Best effort, and never in the loop's way: told after the event is durable, in tasks of their own, given a bounded
 //! time when the process leaves. What fails is said in the loop's log.
@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::task::JoinSet;
+use windlass_core::group::{GroupKind, GroupRow};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 
 use crate::engine::Engine;
 use crate::loop_log;
 use message::Message;
-pub use message::{Body as Notification, Occasion};
+pub use message::{Body as Notification, GroupNews, Occasion};
 use settings::NotifySettings;
 
 /// How long the process stays for what is under way when it leaves its loop.
@@ -35,7 +36,7 @@ pub(crate) async fn tell(engine: &Arc<Engine>, state: &LoopState, at: Timestamp,
     }
 }
 
-/// Tells of one loop.
+/// Tells of one loop or group.
 pub(crate) struct Notifier {
     engine: Arc<Engine>,
     id: LoopId,
@@ -45,41 +46,57 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    /// By the settings as they are now: whom to tell is the person's, not the loop's, so it is not frozen in its spec.
     pub(crate) fn of(engine: &Arc<Engine>, state: &LoopState) -> Self {
-        let settings = match settings::read(engine, state) {
+        Self::new(engine, state.id.clone(), state.name.clone(), &state.project)
+    }
+
+    pub(crate) fn of_group(engine: &Arc<Engine>, row: GroupRow) -> Self {
+        Self::new(engine, LoopId(row.id.0), row.name, &row.project)
+    }
+
+    /// By the settings as they are now: whom to tell is the person's, not the loop's, so it is not frozen in its spec.
+    fn new(engine: &Arc<Engine>, id: LoopId, name: String, project: &str) -> Self {
+        let settings = match settings::read(engine, &id, project) {
             Ok(settings) => settings,
             Err(error) => {
                 let line = format!("No notification sent: cannot read the settings: {error}");
-                tracing::warn!(loop_id = %state.id, "{line}");
-                loop_log::note(&engine.data, &state.name, &state.id, engine.clock.now(), &line);
+                tracing::warn!(loop_id = %id, "{line}");
+                loop_log::note(&engine.data, &name, &id, engine.clock.now(), &line);
                 None
             }
         };
-        Self {
-            engine: Arc::clone(engine),
-            id: state.id.clone(),
-            name: state.name.clone(),
-            settings: settings.map(Arc::new),
-            under_way: Mutex::default(),
-        }
+        let engine = Arc::clone(engine);
+        Self { engine, id, name, settings: settings.map(Arc::new), under_way: Mutex::default() }
     }
 
     /// Tells what these events mean. `state` is the loop after them.
     pub(crate) fn tell(&self, state: &LoopState, at: Timestamp, events: &[Event]) {
-        let Some(settings) = &self.settings else { return };
-        for occasion in events.iter().filter_map(Occasion::of).filter(|occasion| settings.on.contains(occasion)) {
-            let message = Arc::new(Message::new(occasion, state, at));
-            for way in settings.ways() {
-                let (engine, settings, message) =
-                    (Arc::clone(&self.engine), Arc::clone(settings), Arc::clone(&message));
-                let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-                under_way.spawn(async move {
-                    if let Err(why) = way.send(&engine, &settings, &message).await {
-                        failed(&engine, &message, way, &why);
-                    }
-                });
-            }
+        for occasion in events.iter().filter_map(Occasion::of) {
+            self.send(occasion, || Message::new(occasion, state, at));
+        }
+    }
+
+    /// Tells that a group came to rest like this.
+    pub(crate) fn tell_group(&self, kind: GroupKind, row: &GroupRow, news: &GroupNews) {
+        let Some(occasion) = Occasion::of_group(row.status) else { return };
+        self.send(occasion, || {
+            let mut message = Message::of_group(occasion, kind, row, news);
+            message.body = self.engine.own_secrets().text(&message.body);
+            message
+        });
+    }
+
+    fn send(&self, occasion: Occasion, message: impl FnOnce() -> Message) {
+        let Some(settings) = self.settings.as_ref().filter(|settings| settings.on.contains(&occasion)) else { return };
+        let message = Arc::new(message());
+        for way in settings.ways() {
+            let (engine, settings, message) = (Arc::clone(&self.engine), Arc::clone(settings), Arc::clone(&message));
+            let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            under_way.spawn(async move {
+                if let Err(why) = way.send(&engine, &settings, &message).await {
+                    failed(&engine, &message, way, &why);
+                }
+            });
         }
     }
 

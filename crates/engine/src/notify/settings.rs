@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::path::Path;
 
-use windlass_core::machine::LoopState;
+use windlass_core::ids::LoopId;
 
 use super::{Occasion, Way};
 use crate::config::{self, ConfigError, Environment, Options, Origin, Paths};
@@ -30,9 +30,9 @@ impl NotifySettings {
 }
 
 /// `None` where nobody wants to be told anything.
-pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySettings>, ConfigError> {
+pub(super) fn read(engine: &Engine, id: &LoopId, project: &str) -> Result<Option<NotifySettings>, ConfigError> {
     let env: Environment = engine.env.iter().collect();
-    let project = Path::new(&state.project);
+    let project = Path::new(project);
     let paths = Paths::from_env(&env, project)?;
     let settings = config::load(&paths, Some(project), &env, Options::default())?;
     // The project's file may have changed since the loop was made, by the agent too: what it says now needs consent.
@@ -41,7 +41,7 @@ pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySe
     let agreed = |origin: &Origin| !matches!(origin, Origin::ProjectFile { .. }) || *trusted;
     let unagreed = [&settings.notify_command.origin, &settings.notify_webhook.origin].into_iter().any(|o| !agreed(o));
     if unagreed {
-        tracing::warn!(loop_id = %state.id, "this repository's notifications are not trusted yet; see `windlass trust`");
+        tracing::warn!(loop_id = %id, "this repository's notifications are not trusted yet; see `windlass trust`");
     }
     let on = settings.notify_on.value.map_or_else(Vec::new, |on| on.occasions());
     let read = NotifySettings {

@@ -135,7 +135,7 @@ impl<'a> Ground<'a> {
         let mut private = Private::prepare(own, what.judge.and_then(Judge::caches))?;
         let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.parent().is_some());
         let home = home.as_deref();
-        let mut places = Places::default();
+        let mut places = Places::with_agents_dirs(self.agents_dirs(&what, home));
         match &backend {
             Backend::Bubblewrap { .. } => {
                 self.show_machine(&mut places, home)?;
@@ -187,6 +187,20 @@ impl<'a> Ground<'a> {
             docker::leave_out_variables(&mut command.env, &policy.places);
         }
         Ok(Some(policy))
+    }
+
+    /// Where processes of the loop write what stays.
+    fn agents_dirs(&self, what: &Confined<'_>, home: Option<&Path>) -> Vec<PathBuf> {
+        let mut dirs = vec![what.dir.to_owned()];
+        if let Some(workspace) = &self.workspace {
+            dirs.push(workspace.dir.clone());
+            dirs.extend(workspace.agent_git_dirs());
+        }
+        dirs.extend(self.spec.writable.iter().map(|path| from_home(path, home)));
+        dirs.extend(
+            what.own_places.iter().filter(|place| place.kind == PlaceKind::Kept).map(|place| place.path.clone()),
+        );
+        dirs
     }
 
     /// Gives the user the logins that a process of this kind has refreshed.

@@ -3,51 +3,87 @@
 use std::path::{Component, Path, PathBuf};
 
 use windlass_supervise::{Access, Place};
+use windlass_workspace::Beneath;
 
 /// As many as the kernel follows in one path.
 const MOST_LINKS: usize = 40;
 
 #[derive(Debug, Default)]
-pub(super) struct Places(Vec<Place>);
+pub(super) struct Places {
+    list: Vec<Place>,
+    agents: AgentsDirs,
+}
+
+/// Real directories in which processes of the loop can make links. Invariant: none of their links leads a rule out of them, or an
+/// agent could choose what the next process sees.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AgentsDirs(Vec<PathBuf>);
+
+impl AgentsDirs {
+    pub(super) fn hold(&self, path: &Path) -> bool {
+        self.0.iter().any(|dir| path != dir && path.starts_with(dir))
+    }
+
+    /// Whether a link in one of them leads this path somewhere else.
+    pub(super) fn mislead(&self, path: &Path) -> bool {
+        let real = path.canonicalize().ok();
+        self.mislead_by(real.as_deref(), &links_on(path))
+    }
+
+    fn mislead_by(&self, real: Option<&Path>, links: &[(PathBuf, PathBuf)]) -> bool {
+        !real.is_some_and(|real| self.hold(real)) && links.iter().any(|(link, _)| self.hold(link))
+    }
+}
 
 impl Places {
+    pub(super) fn with_agents_dirs(dirs: impl IntoIterator<Item = PathBuf>) -> Self {
+        let real = dirs.into_iter().filter_map(|dir| dir.canonicalize().ok());
+        Self { list: Vec::new(), agents: AgentsDirs(real.collect()) }
+    }
+
+    pub(super) fn agents_dirs(&self) -> AgentsDirs {
+        self.agents.clone()
+    }
+
     /// A rule for what is there. A symbolic link means what it points to, and is there too.
     pub(super) fn put(&mut self, path: &Path, access: Access) {
         if let Some(path) = self.follow(path) {
-            self.0.push(Place::new(path, access));
+            self.list.push(Place::new(path, access));
         }
     }
 
     /// Another directory or file is seen here, and may be written to.
     pub(super) fn put_from(&mut self, path: &Path, from: &Path) {
-        if let Ok(from) = from.canonicalize() {
+        if let Ok(from) = from.canonicalize()
+            && !self.agents.mislead(path)
+        {
             let path = self.follow(path).unwrap_or_else(|| path.to_owned());
-            self.0.push(Place { from: Some(from), ..Place::new(path, Access::Writable) });
+            self.list.push(Place { from: Some(from), ..Place::new(path, Access::Writable) });
         }
     }
 
     /// A copy is seen here, to be read.
     pub(super) fn put_copy(&mut self, path: &Path, copy: &Path) {
-        self.0.push(Place { from: Some(copy.to_owned()), ..Place::new(path, Access::ReadOnly) });
+        self.list.push(Place { from: Some(copy.to_owned()), ..Place::new(path, Access::ReadOnly) });
     }
 
     /// A directory whose changes are kept in another one.
     pub(super) fn put_layered(&mut self, path: &Path, kept: &Path) {
         if let (Some(path), Ok(kept)) = (self.follow(path), kept.canonicalize()) {
-            self.0.push(Place { from: Some(kept), ..Place::new(path, Access::Layered) });
+            self.list.push(Place { from: Some(kept), ..Place::new(path, Access::Layered) });
         }
     }
 
     /// A symbolic link, as it is outside.
     pub(super) fn put_link(&mut self, link: &Path, target: PathBuf) {
-        self.0.push(Place { from: Some(target), ..Place::new(link, Access::Link) });
+        self.list.push(Place { from: Some(target), ..Place::new(link, Access::Link) });
     }
 
     /// What is hidden although something above it is shown.
     pub(super) fn hide(&mut self, path: &Path) {
         let Ok(path) = path.canonicalize() else { return };
         let access = if path.is_dir() { Access::HiddenDir } else { Access::HiddenFile };
-        self.0.push(Place::new(path, access));
+        self.list.push(Place::new(path, access));
     }
 
     /// Hides what would be seen through a place above it.
@@ -66,31 +102,29 @@ impl Places {
 
     /// Whether a path is seen as it is; the nearest rule decides.
     pub(super) fn shows(&self, path: &Path) -> bool {
-        nearest(&self.0, path).is_some_and(|place| match place.access {
+        nearest(&self.list, path).is_some_and(|place| match place.access {
             Access::HiddenDir | Access::HiddenFile | Access::Link => false,
             Access::ReadOnly | Access::Writable => place.from.is_none(),
             Access::Layered => true,
         })
     }
 
-    /// The real path, after a rule for each link on the way to it; none if nothing is there.
+    /// The real path, after a rule for each link on the way to it; none if nothing is there, or an agent may have led it there.
     fn follow(&mut self, path: &Path) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
-        let mut path = path.to_owned();
-        for _ in 0..MOST_LINKS {
-            let Some((link, target)) = first_link(&path) else { return Some(real) };
-            let rest = path.strip_prefix(&link).ok()?.to_owned();
-            path = leads_to(&link, &target).join(rest);
-            self.put_link(&link, target);
+        let links = links_on(path);
+        if self.agents.mislead_by(Some(&real), &links) {
+            return None;
         }
-        None
+        links.into_iter().for_each(|(link, target)| self.put_link(&link, target));
+        Some(real)
     }
 
     /// The rules, without those that change nothing: what is said last of a path holds, and what is seen through a place
     /// above needs no rule. Whether nothing is seen but what is named decides about what is hidden.
     pub(super) fn list(self, from_nothing: bool) -> Vec<Place> {
         let mut all: Vec<Place> = Vec::new();
-        for place in self.0 {
+        for place in self.list {
             all.retain(|known| known.path != place.path);
             all.push(place);
         }
@@ -126,6 +160,17 @@ impl Places {
     }
 }
 
+/// The links on the way to what a path names, each with what it says.
+fn links_on(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let (mut path, mut links) = (path.to_owned(), Vec::new());
+    while let Some((link, target)) = first_link(&path).filter(|_| links.len() < MOST_LINKS) {
+        let Ok(rest) = path.strip_prefix(&link).map(Path::to_owned) else { break };
+        path = leads_to(&link, &target).join(rest);
+        links.push((link, target));
+    }
+    links
+}
+
 /// The first part of a path that is a symbolic link, and what it says.
 fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut parts: Vec<&Path> = path.ancestors().collect();
@@ -155,11 +200,8 @@ fn nearest<'a>(places: &'a [Place], path: &Path) -> Option<&'a Place> {
 /// A directory of the loop's own is there from turn to turn, and so is a link in it.
 fn link_into(link: &Place, above: &Place, from: &Path) {
     let (Ok(below), Some(target)) = (link.path.strip_prefix(&above.path), &link.from) else { return };
-    let at = from.join(below);
-    if let Some(parent) = at.parent() {
-        let _ = crate::data::private_dir(parent);
-    }
-    let _ = std::os::unix::fs::symlink(target, at);
+    // An earlier process may have put a link in the way, which is not followed.
+    let _ = Beneath::open(from).and_then(|from| from.make_link(below, target));
 }
 
 #[cfg(test)]
@@ -185,6 +227,30 @@ mod tests {
         assert_eq!(of("alias"), Some(Access::Link));
         assert_eq!(of("real/tool/bin"), Some(Access::ReadOnly));
         assert_eq!(list.len(), 3, "{list:?}");
+    }
+
+    #[test]
+    fn link_that_an_agent_can_make_leads_to_nothing_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = root(&dir);
+        for name in ["work/real", "outside"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let link = |target: &str, name: &str| std::os::unix::fs::symlink(root.join(target), root.join(name)).unwrap();
+        link("outside", "work/out");
+        link("work/real", "work/inner");
+        link("nowhere", "work/dangling");
+        link("work", "way");
+        let mut places = Places::with_agents_dirs([root.join("way")]);
+        places.put(&root.join("work/out"), Access::ReadOnly);
+        places.show(&root.join("way/out"));
+        places.put_from(&root.join("work/out"), &root);
+        places.put_from(&root.join("work/dangling"), &root);
+        places.put_layered(&root.join("work/out"), &root);
+        assert_eq!(places.list.len(), 0, "{places:?}");
+        places.put(&root.join("way/inner"), Access::ReadOnly);
+        let list: Vec<_> = places.list(true).into_iter().map(|place| (place.path, place.access)).collect();
+        assert!(list.contains(&(root.join("work/real"), Access::ReadOnly)), "what is sealed stays sealed: {list:?}");
     }
 
     #[test]

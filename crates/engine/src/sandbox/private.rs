@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use windlass_supervise::{Access, LAYERS};
+use windlass_workspace::Beneath;
 
 use super::SandboxError;
 use super::logins::{self, Login};
@@ -106,7 +107,9 @@ impl Private {
     pub(super) fn layer(&self, places: &mut Places, path: &Path) -> Result<(), SandboxError> {
         let name = format!("{LAYERED}/{}", one_name(path));
         if !path.is_dir() {
-            places.put_from(path, &self.dir(&name)?);
+            // The part that a process sees is never one of the others, should the user's directory be there later.
+            let [seen, ..] = LAYERS;
+            places.put_from(path, &self.dir(&format!("{name}/{seen}"))?);
             return Ok(());
         }
         for part in LAYERS {
@@ -206,7 +209,9 @@ impl Private {
     fn keep(&self, path: &Path, cache: &Path) {
         let (Some(link), Some(kept)) = (self.at(path), self.at(cache)) else { return };
         let name = format!("windlass/{}", one_name(path));
-        let made = private_dir(&kept.join(&name)).and_then(|()| link.parent().map_or(Ok(()), private_dir));
+        // An earlier process may have put a link in the way, which is not followed.
+        let made = Beneath::open(&kept).and_then(|kept| kept.make_dir(Path::new(&name)));
+        let made = made.and_then(|()| link.parent().map_or(Ok(()), private_dir));
         if made.is_ok() {
             let _ = std::os::unix::fs::symlink(cache.join(name), link);
         }
@@ -327,6 +332,42 @@ mod tests {
             "[include]\n\tpath = ~/work.inc\n[includeIf \"gitdir:~/x/\"]\n\tpath = \"other\"\n[core]\n\tpath = no\n";
         let found = included(text, Path::new("/h"), Path::new("/h/.config/git/config"));
         assert_eq!(found, [PathBuf::from("/h/work.inc"), PathBuf::from("/h/.config/git/other")]);
+    }
+
+    #[test]
+    fn link_that_a_process_left_in_its_cache_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, base, outside) = (dir.path().join("home"), dir.path().join("private"), dir.path().join("outside"));
+        for path in [&home, &outside] {
+            std::fs::create_dir(path).unwrap();
+        }
+        let prepare = || {
+            let mut places = Places::default();
+            let mut private = Private::prepare(base.clone(), None).unwrap();
+            private.replace(&mut places, &home, "home").unwrap();
+            private.caches(&mut places, &std::collections::BTreeMap::new(), Some(&home)).unwrap();
+        };
+        prepare();
+        std::fs::remove_dir_all(base.join("cache/windlass")).unwrap();
+        std::os::unix::fs::symlink(&outside, base.join("cache/windlass")).unwrap();
+        prepare();
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_process_wrote_where_no_cache_was_is_no_part_of_an_overlay_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, base) = (dir.path().join("cache"), dir.path().join("private"));
+        let private = Private::prepare(base.clone(), None).unwrap();
+        let mut places = Places::default();
+        private.layer(&mut places, &cache).unwrap();
+        let seen = places.list(true)[0].from.clone().unwrap();
+        std::os::unix::fs::symlink("/", seen.join("upper")).unwrap();
+        std::fs::create_dir(&cache).unwrap();
+        let mut places = Places::default();
+        private.layer(&mut places, &cache).unwrap();
+        let kept = places.list(true)[0].from.clone().unwrap();
+        assert!(kept.join("upper").symlink_metadata().unwrap().is_dir());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use windlass_process::CommandSpec;
 use windlass_supervise::Access;
 
-use super::places::Places;
+use super::places::{AgentsDirs, Places};
 use super::table::{PREFIX_PARTS, RUN, SYSTEM, TOOLCHAIN_VARIABLES, TOOLCHAINS};
 
 /// More links in a directory of programs are not followed.
@@ -33,7 +33,7 @@ pub(super) fn show_programs(places: &mut Places, command: &CommandSpec, home: Op
     for name in TOOLCHAINS {
         home.into_iter().for_each(|home| places.put(&home.join(name), Access::ReadOnly));
     }
-    let shower = Shower { home, own };
+    let shower = Shower { home, own, agents: places.agents_dirs() };
     for variable in TOOLCHAIN_VARIABLES {
         for path in paths_in(env, variable).filter(|path| shower.may_show(path)) {
             places.show(&path);
@@ -80,12 +80,16 @@ struct Shower<'a> {
     home: Option<&'a Path>,
     /// Windlass's own data, of which nothing is shown here.
     own: &'a Path,
+    agents: AgentsDirs,
 }
 
 impl Shower<'_> {
-    /// Not the home or something above it, and nothing of Windlass's own.
+    /// Not the home or something above it, nothing of Windlass's own, and nothing that an agent's link leads to.
     fn may_show(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
+        if self.agents.mislead(path) {
+            return false;
+        }
         // Every sandbox has devices and processes of its own; `/dev/null` as an argument means that one.
         let made_inside = ["/dev", "/proc"].iter().any(|made| real.starts_with(made));
         let above_home = self.home.is_some_and(|home| home.starts_with(&real));
@@ -110,7 +114,7 @@ impl Shower<'_> {
         let links = std::fs::read_dir(dir).into_iter().flatten().flatten();
         let links = links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())).take(MOST_LINKS);
         for link in links.map(|entry| entry.path()) {
-            if link.canonicalize().is_ok_and(|real| !places.shows(&real)) {
+            if link.canonicalize().is_ok_and(|real| !places.shows(&real)) && self.may_show(&link) {
                 self.show_program(places, &link);
             }
         }
@@ -119,7 +123,7 @@ impl Shower<'_> {
     /// A program by all of its names, with the installation it belongs to and what runs it.
     fn show_program(&self, places: &mut Places, program: &Path) {
         let Ok(real) = program.canonicalize() else { return };
-        if !self.may_show(&real) {
+        if !self.may_show(&real) || !self.may_show(program) {
             return;
         }
         if let Some(dir) = real.parent() {
@@ -128,7 +132,8 @@ impl Shower<'_> {
         if real.is_file() || !places.shows(&real) {
             places.put(program, Access::ReadOnly);
         }
-        if let Some(interpreter) = interpreter(&real)
+        // What an agent can write names no interpreter that is not seen anyway.
+        if let Some(interpreter) = interpreter(&real).filter(|_| !self.agents.hold(&real))
             && let Ok(behind) = interpreter.canonicalize()
             && !places.shows(&behind)
             && self.may_show(&behind)

@@ -111,6 +111,8 @@ impl Drop for Own {
 
 fn judged(process: &ProcessIdentity, lock: Lock) -> Presence {
     match (lock, process.liveness()) {
+        // A child that was being started when it was killed still has the lock, until it runs its program.
+        (Lock::Taken, Liveness::Gone) if process.is_of_this_boot() => Presence::Gone,
         (Lock::Taken, _) | (_, Liveness::Alive) => Presence::Alive,
         (Lock::Free | Lock::Unknown, Liveness::Gone) => Presence::Gone,
         // The same kernel would show the lock of another container.
@@ -165,6 +167,16 @@ mod tests {
         assert_eq!(locks.presence(&machine, &name), Presence::Unknown);
         assert_eq!(locks.presence(&container, ""), Presence::Unknown, "a lease from before there were locks");
         assert_eq!(locks.presence(&Seat::Worker { id: "1".into(), name: "w".into() }, ""), Presence::Unknown);
+    }
+
+    #[test]
+    fn process_that_is_certainly_gone_holds_nothing_through_a_child_with_its_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = Locks::beside(&dir.path().join("windlass.db"));
+        let killed = seat(|process| process.start_time -= 1);
+        let name = locks.own(&killed).unwrap();
+        assert_eq!(lock_at(&dir.path().join("seats").join(&name)), Lock::Taken);
+        assert_eq!(locks.presence(&killed, &name), Presence::Gone);
     }
 
     #[test]

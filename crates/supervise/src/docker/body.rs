@@ -31,7 +31,7 @@ pub(crate) fn create_body(start: &Start<'_>) -> Value {
     let Start { docker, policy, .. } = start;
     // Without root there is a user namespace, in which the caller is root.
     let (user, group) = if docker.rootless { (0, 0) } else { start.user };
-    let capabilities: &[&str] = if user == 0 { &CAPABILITIES_OF_ROOT } else { &[] };
+    let capabilities = if user == 0 { CAPABILITIES_OF_ROOT.map(|(name, _)| name).to_vec() } else { Vec::new() };
     let mut mounts = mounts(policy);
     mounts.push(bind(start.own_program, start.own_program, false));
     // A socket works on a read-only mount.
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(mounts[1]["Type"], "tmpfs");
         assert_eq!(mounts[2]["Source"], "/dev/null");
         assert_eq!(body["HostConfig"]["NetworkMode"], "default");
-        assert_eq!(body["HostConfig"]["CapAdd"], json!(CAPABILITIES_OF_ROOT));
+        assert_eq!(body["HostConfig"]["CapAdd"], json!(CAPABILITIES_OF_ROOT.map(|(name, _)| name)));
     }
 
     #[test]

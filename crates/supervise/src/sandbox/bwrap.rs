@@ -1,14 +1,16 @@
-//! A policy in the words of bubblewrap.
+//! A policy in the words of bubblewrap, which makes the sandbox if this program cannot (`entry`).
 //!
 //! Adds what version 0.8 does not do: as root it leaves `/proc/sys` writable, through which a
 //! process without any capability can have the kernel run a program outside (`core_pattern`).
 
 use std::ffi::{OsStr, OsString};
 
+use rustix::thread::CapabilitySet;
+
 use super::{Access, Network, SandboxPolicy};
 
 /// Files of `/proc` that change the machine when root writes to them.
-const PROC_SEALED: [&str; 8] = [
+pub(super) const PROC_SEALED: [&str; 8] = [
     "/proc/sys",
     "/proc/sysrq-trigger",
     "/proc/bus",
@@ -21,7 +23,11 @@ const PROC_SEALED: [&str; 8] = [
 
 /// Root keeps what package managers need to unpack archives: none of it reaches past the mounts, and a file that somebody
 /// writes to loses its set-user-ID bit.
-pub(crate) const CAPABILITIES_OF_ROOT: [&str; 3] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER"];
+pub(crate) const CAPABILITIES_OF_ROOT: [(&str, CapabilitySet); 3] = [
+    ("CAP_CHOWN", CapabilitySet::CHOWN),
+    ("CAP_DAC_OVERRIDE", CapabilitySet::DAC_OVERRIDE),
+    ("CAP_FOWNER", CapabilitySet::FOWNER),
+];
 
 /// Everything before the program that is to run inside.
 pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> {
@@ -40,35 +46,11 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
             all.words(["--ro-bind-try", path, path]);
         }
     }
-    let mut hidden = Vec::new();
-    for place in policy.ordered() {
-        let path = place.path.as_os_str();
-        match place.access {
-            Access::HiddenDir => {
-                all.add(["--tmpfs".as_ref(), path]);
-                hidden.push(path);
-            }
-            Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
-            // What is only shown may be gone by now. What seals a part of a writable place may not.
-            Access::ReadOnly if policy.seals(place) => {
-                all.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]);
-            }
-            Access::ReadOnly => all.add(["--ro-bind-try".as_ref(), place.source().as_os_str(), path]),
-            Access::Writable | Access::Layered => all.add(["--bind".as_ref(), place.source().as_os_str(), path]),
-            Access::Link => all.add(["--symlink".as_ref(), place.source().as_os_str(), path]),
-        }
-    }
-    if let Network::List { socket, .. } = &policy.network {
-        all.add(["--bind".as_ref(), socket.as_os_str(), socket.as_os_str()]);
-    }
-    // Last, because places below them had to be made in them.
-    for path in hidden {
-        all.add(["--remount-ro".as_ref(), path]);
-    }
+    all.places(policy);
     all.words(["--remount-ro", "/"]);
     all.words(["--cap-drop", "ALL"]);
     if as_root {
-        for capability in CAPABILITIES_OF_ROOT {
+        for (capability, _) in CAPABILITIES_OF_ROOT {
             all.words(["--cap-add", capability]);
         }
     }
@@ -80,6 +62,34 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
 struct Arguments(Vec<OsString>);
 
 impl Arguments {
+    fn places(&mut self, policy: &SandboxPolicy) {
+        let mut hidden = Vec::new();
+        for place in policy.ordered() {
+            let path = place.path.as_os_str();
+            match place.access {
+                Access::HiddenDir => {
+                    self.add(["--tmpfs".as_ref(), path]);
+                    hidden.push(path);
+                }
+                Access::HiddenFile => self.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
+                // What is only shown may be gone by now. What seals a part of a writable place may not.
+                Access::ReadOnly if policy.seals(place) => {
+                    self.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]);
+                }
+                Access::ReadOnly => self.add(["--ro-bind-try".as_ref(), place.source().as_os_str(), path]),
+                Access::Writable | Access::Layered => self.add(["--bind".as_ref(), place.source().as_os_str(), path]),
+                Access::Link => self.add(["--symlink".as_ref(), place.source().as_os_str(), path]),
+            }
+        }
+        if let Network::List { socket, .. } = &policy.network {
+            self.add(["--bind".as_ref(), socket.as_os_str(), socket.as_os_str()]);
+        }
+        // Last, because places below them had to be made in them.
+        for path in hidden {
+            self.add(["--remount-ro".as_ref(), path]);
+        }
+    }
+
     fn words<const N: usize>(&mut self, words: [&str; N]) {
         self.0.extend(words.map(OsString::from));
     }
@@ -103,8 +113,10 @@ mod tests {
     }
 
     fn text(policy: &SandboxPolicy, as_root: bool) -> String {
-        let words: Vec<_> =
-            arguments(policy, as_root).into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<_> = arguments(policy, as_root)
+            .into_iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         words.join(" ")
     }
 

@@ -19,11 +19,14 @@ struct Room {
     files: u64,
 }
 
-/// Copies the real directory to where a tree sees it, unless it has a copy. One that is too large or cannot be read stays empty.
-pub(crate) fn fill(policy: &SandboxPolicy) {
+/// Copies the real directory to where a tree sees it, unless it has a copy, for those whose directory of changes is `wanted`. One
+/// that is too large or cannot be read stays empty.
+pub(crate) fn fill(policy: &SandboxPolicy, wanted: impl Fn(&Path) -> bool) {
     let mut room = MOST;
     for place in policy.ordered() {
-        if let (Access::Layered, Some(kept)) = (place.access, &place.from) {
+        if let (Access::Layered, Some(kept)) = (place.access, &place.from)
+            && wanted(kept)
+        {
             // An empty cache only costs time.
             let _ = fill_one(&place.path, kept, &mut room);
         }

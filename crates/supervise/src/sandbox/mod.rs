@@ -10,6 +10,8 @@ mod bwrap;
 #[cfg(target_os = "linux")]
 mod copies;
 #[cfg(target_os = "linux")]
+mod entry;
+#[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -18,6 +20,8 @@ mod probe;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+mod view;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,11 +33,15 @@ pub(crate) use bwrap::{CAPABILITIES_OF_ROOT, arguments as bwrap_arguments};
 #[cfg(target_os = "linux")]
 pub(crate) use copies::fill as fill_copies;
 #[cfg(target_os = "linux")]
+pub(crate) use entry::{enter, namespaces};
+#[cfg(target_os = "linux")]
 pub(crate) use layers::Layers;
 #[cfg(target_os = "macos")]
 pub(crate) use seatbelt::profile as seatbelt_profile;
 #[cfg(target_os = "linux")]
 pub(crate) use seccomp::restrict;
+#[cfg(target_os = "linux")]
+pub(crate) use view::View;
 
 /// The network access of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use windlass_process::CommandSpec;
 
 use super::bridge::Bridge;
-use super::inside::{Inside, WORD, Wrapped, memory};
+use super::inside::{Inside, WORD, Way, Wrapped, memory};
 use crate::docker::{Daemon, DockerError, Start, create_body};
 use crate::sandbox::{Docker, SandboxPolicy, fill_copies};
 use crate::spec::TreeLimits;
@@ -63,7 +63,7 @@ pub(super) fn start(
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
     match sys::fork()? {
-        Forked::Parent { child } => Ok(Wrapped { pid: child, errors, clears_up: true }),
+        Forked::Parent { child } => Ok(Wrapped { pid: child, errors, way: Way::Container }),
         Forked::Child => {
             let handed = [stdin, stdout, stderr, report, socket];
             let client = || -> Result<(), String> {
@@ -113,7 +113,7 @@ fn run(
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let mut told_to_end = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-        fill_copies(policy);
+        fill_copies(policy, |_| true);
         let (door, listener) = Door::open(&docker.doors).map_err(|error| error.to_string())?;
         let mut args: Vec<String> =
             std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

@@ -19,6 +19,8 @@ use crate::sys::{self, Forked, Waited};
 pub(super) const TERMINATE_MAIN: u8 = b't';
 pub(super) const TERMINATE_ALL: u8 = b'a';
 pub(super) const KILL_ALL: u8 = b'k';
+/// To a reaper in a sandbox, before all others: nothing of the shim's is in there any more, so the agent may come.
+pub(super) const START: u8 = b's';
 
 /// A reaper's report, in nine bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +122,9 @@ impl Reaper<'_> {
         rustix::io::ioctl_fionbio(&waker, true)?;
         sys::tell_of_children(waker.as_raw_fd())?;
         self.say(Message::Ready);
+        if self.inside && !self.may_start() {
+            return Ok(());
+        }
 
         let main = match sys::fork() {
             Ok(Forked::Parent { child }) => child,
@@ -195,6 +200,19 @@ impl Reaper<'_> {
         }
         let _ = rustix::process::setsid();
         Ok(())
+    }
+
+    /// Waits until the shim has prepared the namespace, for which a process of its own enters it: an agent that is there
+    /// already would find that process, count it, and could stop it.
+    fn may_start(&self) -> bool {
+        let mut command = [0];
+        loop {
+            match read(self.socket, &mut command) {
+                Ok(1) => return command == [START],
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => return false,
+            }
+        }
     }
 
     fn say(&self, message: Message) {

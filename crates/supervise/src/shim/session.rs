@@ -401,6 +401,12 @@ impl Session {
             self.keep_what_came_late();
         }
         let (stdout, stderr) = self.complete_outputs();
+        let (memory_kills, refused_forks) = self.restraint.hits();
+        if self.is_lost() && memory_kills == 0 {
+            // Somebody outside ended the sandbox or its reaper: what the program would have come to is not known. To the engine, a
+            // supervisor that ends without a record is lost.
+            crate::sys::exit_now(1);
+        }
         let main_ended = self.main_ended.take().unwrap_or_else(|| {
             // Killed together with its reaper, so no process could report it.
             let ended = Ended::Signaled { signal: libc::SIGKILL };
@@ -409,7 +415,6 @@ impl Session {
             }
             ended
         });
-        let (memory_kills, refused_forks) = self.restraint.hits();
         let mut record = ExitRecord {
             ended: self.failure.take().unwrap_or(main_ended),
             by: self.by,
@@ -430,6 +435,12 @@ impl Session {
         if empty {
             self.tree.wait_until_gone();
         }
+    }
+
+    /// Whether the tree ended with its reaper, and neither this process nor the tree can have done it.
+    fn is_lost(&self) -> bool {
+        let unknown = self.started && !self.idle && self.main_ended.is_none() && self.failure.is_none();
+        unknown && self.by == EndedBy::Itself && !self.tree.was_killed() && self.tree.guards_reaper()
     }
 
     /// Writes all pending output and reports the length of the transcripts.

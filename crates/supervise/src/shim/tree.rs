@@ -12,7 +12,7 @@ use windlass_process::CommandSpec;
 use super::exec::Prepared;
 use super::reaper::{self, Message, Reaper};
 #[cfg(target_os = "linux")]
-use super::{container, inside};
+use super::{container, inside, inside::Way};
 use crate::cgroup::{Group, Placement};
 use crate::record::{SpawnFailure, SpawnFailureKind};
 #[cfg(target_os = "linux")]
@@ -38,22 +38,27 @@ pub(super) struct Tree {
     reaper: i32,
     socket: UnixStream,
     killed: bool,
-    /// `reaper` is not the reaper itself but the sandbox around it.
-    wrapped: bool,
-    /// It must clean up, so it gets a signal to exit instead of a kill.
-    clears_up: bool,
+    /// How the reaper got into its sandbox, if there is one. `reaper` is then not always the reaper itself.
+    #[cfg(target_os = "linux")]
+    way: Option<Way>,
 }
 
 impl Tree {
-    /// Starts a tree and caps it if supported, so that endless forks leave room for others.
+    /// Starts a tree, capped if supported before its command runs, so that endless forks leave room for others.
     pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
         let tree = Self::start_somehow(spec, stdio, report)?;
         // A reaper in a sandbox has no permission to do it.
         #[cfg(target_os = "linux")]
-        if tree.wrapped {
-            let init = crate::descendants::children_of(tree.reaper.cast_unsigned()).first().copied();
+        if let Some(way) = tree.way {
+            let init = match way {
+                Way::Forked => None,
+                Way::Bubblewrap | Way::Container => {
+                    crate::descendants::children_of(tree.reaper.cast_unsigned()).first().copied()
+                }
+            };
             // `docs/limits.md` covers systems without it.
             let _ = init.map(|init| crate::process_cap::cap(init, spec.limits.most_processes()));
+            tree.command(reaper::START);
         }
         Ok(tree)
     }
@@ -148,7 +153,14 @@ impl Tree {
             // If the reaper is killed, the shim inherits its children and kills them.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         }
-        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: false, clears_up: false };
+        let mut tree = Self {
+            containment,
+            reaper,
+            socket,
+            killed: false,
+            #[cfg(target_os = "linux")]
+            way: None,
+        };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
             Some(Message::Unable { obstacle, errno }) => {
@@ -179,21 +191,19 @@ impl Tree {
         // If the sandbox's outer process is killed, the shim inherits its reaper and waits for it.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
-        let command = &spec.command;
         let started = match &policy.backend {
             Backend::Bubblewrap { program } => {
-                inside::start(program, policy, command, placement, stdio, report, theirs.as_fd())
+                inside::start(program, policy, spec, placement, stdio, report, theirs.as_fd())
             }
             Backend::Docker(docker) => {
-                container::start(docker, policy, command, &spec.limits, stdio, report, theirs.as_fd())
+                container::start(docker, policy, &spec.command, &spec.limits, stdio, report, theirs.as_fd())
             }
             Backend::Seatbelt => Err(std::io::ErrorKind::Unsupported.into()),
         };
         let mut wrapped = started.map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;
         drop(theirs);
         let (containment, reaper) = (Containment::PidNamespace, wrapped.pid);
-        let clears_up = wrapped.clears_up;
-        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: true, clears_up };
+        let mut tree = Self { containment, reaper, socket, killed: false, way: Some(wrapped.way) };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
             Some(Message::Unable { .. } | Message::MainEnded { .. } | Message::Hits { .. }) | None => {
@@ -242,12 +252,12 @@ impl Tree {
         match self.containment {
             // It is this process's child and not yet waited for, so the number is still its own.
             Containment::PidNamespace => {
-                let signal = if self.clears_up { libc::SIGTERM } else { libc::SIGKILL };
+                let signal = if self.clears_up() { libc::SIGTERM } else { libc::SIGKILL };
                 drop(sys::kill(self.reaper, signal));
             }
             Containment::Subreaper | Containment::ProcessGroup => self.command(reaper::KILL_ALL),
         }
-        if self.wrapped {
+        if self.is_wrapped() {
             // An unfinished sandbox ends when its reaper finds the shim gone.
             let _ = self.socket.shutdown(std::net::Shutdown::Both);
         }
@@ -255,11 +265,31 @@ impl Tree {
 
     /// Whether an empty tree is gone only once its reaper is: a sandbox has mounts and files that the next one finds.
     pub(super) fn must_be_awaited(&self) -> bool {
-        self.wrapped || self.killed || self.containment != Containment::PidNamespace
+        self.is_wrapped() || self.killed || self.containment != Containment::PidNamespace
+    }
+
+    /// Whether nothing in the tree can end the reaper, which is process 1 there. A container is also ended from within.
+    pub(super) fn guards_reaper(&self) -> bool {
+        self.containment == Containment::PidNamespace && !self.clears_up()
     }
 
     pub(super) fn was_killed(&self) -> bool {
         self.killed
+    }
+
+    fn is_wrapped(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.way.is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
+    /// It must clean up, so it gets a signal to exit instead of a kill.
+    fn clears_up(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.way == Some(Way::Container);
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     fn command(&self, command: u8) {
@@ -271,7 +301,7 @@ impl Tree {
     /// that a namespace may still be going down, and that a killed reaper leaves children to us.
     pub(super) fn wait_until_gone(&mut self) {
         sys::wait_for(self.reaper);
-        if self.wrapped {
+        if self.is_wrapped() {
             while let Waited::Ended { .. } = sys::wait_for_any(true) {}
         }
         #[cfg(target_os = "linux")]

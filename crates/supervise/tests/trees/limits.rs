@@ -18,6 +18,7 @@ crate::cases![
     a_group_that_cannot_be_entered_leaves_the_watch,
     a_tree_is_born_in_a_group_of_version_2,
     trees_are_the_first_to_go_when_memory_is_short,
+    an_agent_starts_under_the_cap_on_processes_and_finds_nothing_but_its_reaper,
 ];
 
 const MIB: u64 = 1 << 20;
@@ -159,6 +160,23 @@ fn a_tree_is_born_in_a_group_of_version_2() {
     group.remove().unwrap();
     std::fs::remove_dir(&place).unwrap();
     assert!(seen.iter().all(|groups| groups.contains("/windlass/born")), "{seen:?}");
+}
+
+fn an_agent_starts_under_the_cap_on_processes_and_finds_nothing_but_its_reaper() {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut parts = release.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    if (parts.next().unwrap(), parts.next().unwrap()) < (6, 14) {
+        return eprintln!("SKIPPED: this kernel has one highest process number for all");
+    }
+    // Without a fork: what the shell finds is there when it starts.
+    let script = "read most < /proc/sys/kernel/pid_max; set -- /proc/[0-9]*; echo $most $#";
+    for _ in 0..20 {
+        let world = World::new();
+        let limits = TreeLimits { processes: Some(500), ..TreeLimits::default() };
+        let spec = ShimSpec { containment: ContainmentRequest::PidNamespace, ..shell(&world, script, limits) };
+        run(&spec);
+        assert_eq!(String::from_utf8_lossy(&world.stdout()).trim(), "500 2");
+    }
 }
 
 fn trees_are_the_first_to_go_when_memory_is_short() {

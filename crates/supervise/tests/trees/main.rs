@@ -11,6 +11,8 @@ mod engine;
 mod limits;
 mod output;
 mod turns;
+#[cfg(target_os = "linux")]
+mod view;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
 fn run_cases(args: &[String]) -> ExitCode {
     let all = [basics::CASES, output::CASES, endings::CASES, crashes::CASES, turns::CASES].concat();
     #[cfg(target_os = "linux")]
-    let all = [all, limits::CASES.to_vec()].concat();
+    let all = [all, limits::CASES.to_vec(), view::CASES.to_vec()].concat();
     let wanted = |name: &str| {
         let mut filters = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
         filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))

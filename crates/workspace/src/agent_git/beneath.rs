@@ -149,16 +149,9 @@ impl Beneath {
 
     /// Puts a file in its place in one step, making the directories above it.
     pub(crate) fn write(&self, path: &Path, content: &[u8], modified: Option<SystemTime>) -> io::Result<()> {
-        let mut dir = self.dir.try_clone()?;
         let mut names = names(path)?;
         let last = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
-        for name in names {
-            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-            dir = rustix::fs::openat(&dir, name, DIRECTORY, Mode::empty())?;
-        }
+        let dir = self.made(&names, 0o777)?;
         let mut new = last.to_owned();
         new.push(".windlass");
         match rustix::fs::unlinkat(&dir, &new, AtFlags::empty()) {
@@ -172,6 +165,31 @@ impl Beneath {
             file.set_modified(time)?;
         }
         Ok(rustix::fs::renameat(&dir, &new, &dir, last)?)
+    }
+
+    /// A directory, with those above it, for the owner alone.
+    pub fn make_dir(&self, path: &Path) -> io::Result<()> {
+        self.made(&names(path)?, 0o700).map(drop)
+    }
+
+    /// A symbolic link, with the directories above it; what is there already stays.
+    pub fn make_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let mut names = names(path)?;
+        let last = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(rustix::fs::symlinkat(target, self.made(&names, 0o700)?, last)?)
+    }
+
+    /// The directory below this one, made if it is not there.
+    fn made(&self, names: &[&OsStr], mode: rustix::fs::RawMode) -> io::Result<OwnedFd> {
+        let mut dir = self.dir.try_clone()?;
+        for name in names {
+            match rustix::fs::mkdirat(&dir, *name, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            dir = rustix::fs::openat(&dir, *name, DIRECTORY, Mode::empty())?;
+        }
+        Ok(dir)
     }
 
     /// Gives something another name in the same directory.
@@ -237,6 +255,10 @@ mod tests {
         assert!(beneath.inside(Path::new("link")).is_err());
         assert_eq!(beneath.look(Path::new("link")).expect("look"), Found::Link);
         assert!(beneath.write(Path::new("link/new"), b"x", None).is_err());
+        assert!(beneath.make_dir(Path::new("link/new")).is_err());
+        assert!(beneath.make_link(Path::new("link/new"), Path::new("x")).is_err());
+        beneath.make_link(Path::new("made/new"), Path::new("x")).expect("a link");
+        assert_eq!(std::fs::read_dir(&outside).expect("read").count(), 1);
         beneath.write(Path::new("real/file"), b"mine", None).expect("replaces the link itself");
         assert_eq!(std::fs::read_to_string(outside.join("secret")).expect("read"), "s");
         assert_eq!(beneath.read(Path::new("real/file"), 10).expect("read").as_deref(), Some(&b"mine"[..]));

@@ -40,6 +40,11 @@ pub(super) const PINNED: &[(&str, &str)] = &[
     ("core.abbrev", "no"),
     ("core.quotePath", "false"),
     ("core.splitIndex", "false"),
+    // Which files changed: what a program does to the times of a file must not hide it.
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.ignoreStat", "false"),
+    ("core.untrackedCache", "false"),
     ("core.safecrlf", "false"),
     ("index.sparse", "false"),
     ("index.skipHash", "false"),

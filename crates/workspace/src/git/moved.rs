@@ -1,7 +1,7 @@
 //! Refs of the user's repository that moved during a turn.
 //!
-//! They are read from git's files, without starting git, and never written: moves are reported with the old value. Windlass's own
-//! refs are skipped. Ref storages other than files report nothing.
+//! They are read from git's files, without starting git, and never written: moves are reported with the old value. Ref storages
+//! other than files report nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl RefsSeen {
         let packed = std::fs::read(common_dir.join("packed-refs")).unwrap_or_default();
         let mut refs: BTreeMap<String, String> = packed_refs(&packed).collect();
         loose(&common_dir, &mut refs);
-        refs.retain(|name, _| !is_of_windlass(name) && *name != own);
+        refs.retain(|name, _| *name != own);
         match head_file(&git_dir) {
             HeadFile::Ref(name) => refs.insert("HEAD".to_owned(), name),
             HeadFile::Commit(commit) => refs.insert("HEAD".to_owned(), commit),
@@ -68,8 +68,14 @@ impl RefsSeen {
         (refs.len() <= MOST_REFS).then_some(Self { git_dir, common_dir, own, refs })
     }
 
-    /// What is elsewhere now.
+    /// What is elsewhere now, without what other loops may have moved.
     pub fn moved(&self) -> Vec<MovedRef> {
+        let moved = self.moved_by_anybody().into_iter();
+        moved.filter(|one| !is_of_windlass(&one.name)).collect()
+    }
+
+    /// What is elsewhere now.
+    pub fn moved_by_anybody(&self) -> Vec<MovedRef> {
         let now = Self::read(self.git_dir.clone(), self.common_dir.clone(), self.own.clone());
         let Some(now) = now else { return Vec::new() };
         let names: BTreeSet<&String> = self.refs.keys().chain(now.refs.keys()).collect();
@@ -149,5 +155,12 @@ mod tests {
             moved("refs/tags/v1", Some(&one), None),
         ];
         assert_eq!(before.moved(), expected);
+        let others =
+            ["refs/heads/windlass/other", "refs/windlass/x/base/commit"].map(|name| moved(name, None, Some(&two)));
+        let all = before.moved_by_anybody();
+        assert!(
+            others.iter().all(|other| all.contains(other)) && all.len() == expected.len() + others.len(),
+            "{all:?}"
+        );
     }
 }

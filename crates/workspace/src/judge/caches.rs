@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::stamps::Stamps;
+use super::stamps::{Stamps, tells_changes};
 use super::{Judge, Reader, TICK_MS};
 use crate::disk::blocking;
 use crate::{WorkspaceError, copying};
@@ -29,7 +29,7 @@ impl Judge {
         }
         let failed = WorkspaceError::file("clean", live.clone());
         let rewound = blocking(move || {
-            match Stamps::read(&file).filter(|_| live.is_dir()) {
+            match Stamps::read(&file).filter(|_| live.is_dir() && tells_changes(&live)) {
                 Some(stamps) if !stamps.sweep(&live, &|_| false)?.differed => return Ok(()),
                 Some(_) => {}
                 None => copying::remove(&live)?,

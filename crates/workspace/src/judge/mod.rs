@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Workspace, WorkspaceError, Workspaces, copying};
-use crate::disk::blocking;
+use crate::disk::{blocking, write_whole};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
 use builds::build_dir;
-use stamps::{DOT_GIT, Stamps};
+use stamps::{DOT_GIT, Stamps, tells_changes};
 
 /// The kernel notes times of changes in steps: a gate starts later than this after the last file was written.
 pub(crate) const TICK_MS: u64 = 12;
@@ -73,7 +73,8 @@ impl Workspaces {
     /// Opens the judge's checkout at `root`; makes its repository if there is none.
     pub async fn judge(&self, workspace: &Workspace, root: &Path) -> Result<Judge, WorkspaceError> {
         let git_dir = root.join("git");
-        if !git_dir.is_dir() {
+        if std::fs::metadata(git_dir.join("HEAD")).map_or(0, |head| head.len()) == 0 {
+            copying::remove(&git_dir).map_err(WorkspaceError::file("remove", &git_dir))?;
             self.furnish_judge(workspace, root, &git_dir).await?;
         }
         let git = Git::repository(self.host.clone(), &git_dir, &git_dir);
@@ -223,11 +224,15 @@ impl Judge {
             Keep::Builds => self.kept_builds().await?,
         };
         let (tree, file) = (self.tree(), self.stamps());
+        let tells = tells_changes(&tree);
         let swept = blocking(move || match Stamps::read(&file).filter(|_| is_real_dir(&tree)) {
+            // Only what is built stays, if the times of the rest say nothing.
+            Some(_) if !tells && keep == Keep::Nothing => Ok(None),
             Some(stamps) => stamps.sweep(&tree, &|dir| kept.contains(dir)).map(Some),
             None => Ok(None),
         });
         match swept.await.map_err(WorkspaceError::file("clean", self.tree()))? {
+            Some(_) if !tells => self.remove(vec![self.root.join("index")]).await.map(|()| false),
             Some(swept) => Ok(!swept.differed),
             None => self.wipe().await.map(|()| false),
         }
@@ -291,7 +296,7 @@ impl Judge {
     /// Whether the checkout is exactly as the last reset or save left it.
     async fn is_untouched(&self) -> Result<bool, WorkspaceError> {
         let (tree, file) = (self.tree(), self.stamps());
-        let looked = blocking(move || match Stamps::read(&file) {
+        let looked = blocking(move || match Stamps::read(&file).filter(|_| tells_changes(&tree)) {
             Some(stamps) => Ok(stamps.differences(&tree)?.is_empty()),
             None => Ok(false),
         });
@@ -309,6 +314,10 @@ impl Judge {
             }
             None => file,
         };
+        if !tells_changes(&self.tree()) {
+            // An index without times: git reads every file.
+            git.run(&["read-tree", "HEAD"]).await?;
+        }
         let changed: Vec<ChangedFile> = parse_status(&git.run(&args).await?)?
             .into_iter()
             .map(whole)
@@ -402,7 +411,7 @@ fn is_real_dir(path: &Path) -> bool {
 }
 
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
-    std::fs::write(path, content).map_err(WorkspaceError::file("write", path))
+    write_whole(path, content).map_err(WorkspaceError::file("write", path))
 }
 
 #[cfg(fuzzing)]

@@ -61,6 +61,27 @@ fn is_dir(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
+/// Whether the file system notes every change of a file. One in memory does not: what a process writes through a mapping of the
+/// file changes no time.
+pub(super) fn tells_changes(dir: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+        #[allow(
+            clippy::useless_conversion,
+            clippy::unnecessary_cast,
+            reason = "the type differs from machine to machine"
+        )]
+        let kind = |found: rustix::fs::StatFs| found.f_type as i64;
+        rustix::fs::statfs(dir).is_ok_and(|found| !IN_MEMORY.contains(&kind(found)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = dir;
+        true
+    }
+}
+
 /// The entries of one directory, by name and in this order.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listing(Vec<(Box<[u8]>, Stamp)>);

@@ -4,6 +4,7 @@
 //! branch follows only if none of its own changes would be overwritten, and its files move before the branch does, so
 //! that a merge cut off in between can be made again.
 
+mod queue;
 mod target;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::git::{FilePath, Git, GitError};
 use crate::project::Project;
 use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
 
+pub use queue::{Advanced, BatchBuild, BatchConflict, BatchMember};
 pub use target::{MergeInRequest, TargetMerged};
 
 /// How to merge.

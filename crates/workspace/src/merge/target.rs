@@ -174,7 +174,8 @@ impl Workspaces {
             return Ok(Vec::new());
         }
         let git: Git = self.home_git(workspace);
-        let mut args = vec!["grep", "-l", "-z", "--no-color", "-e", "^<<<<<<< ", "-e", "^>>>>>>> ", commit, "--"];
+        // Extended, whatever `grep.patternType` says. The attribute `conflict-marker-size` makes markers longer.
+        let mut args = vec!["grep", "-E", "-l", "-z", "--no-color", "-e", "^(<{7,}|>{7,}|[|]{7,}) ", commit, "--"];
         args.extend(files.iter().map(String::as_str));
         let found = git.call(&args).literal_paths().answers(&[1]).run().await?.stdout;
         let names = found.split(|&byte| byte == 0).filter(|name| !name.is_empty());

@@ -25,8 +25,8 @@ use crate::git::{Change, ChangedFile, FilePath};
 const LARGEST: u64 = 256 << 10;
 /// Maximum number of names to check; more are reported.
 const MOST_NAMES: usize = 2_000_000;
-/// Maximum depth; users do not go deeper by hand.
-const DEEPEST: usize = 128;
+/// Maximum depth: no path that git can name is deeper, and it enters every submodule by itself.
+const DEEPEST: usize = 2_048;
 
 /// Names in a git directory that point git to other settings.
 const LEADERS: [&str; 2] = ["commondir", "config.worktree"];
@@ -367,6 +367,8 @@ mod tests {
         put(&at("a b/.git/hooks/post-checkout"), "evil");
         put(&at("a b/.git/hooks/pre-push.sample"), "never runs");
         put(&at("deep/er/.GIT/commondir"), "../evil");
+        let deepest = format!("{}.git/config", "d/".repeat(300));
+        put(&at(&deepest), EVIL);
         put(&at(".git/modules/libs/x/config"), EVIL);
         put(&at(".git/modules/libs/x/modules/y/config"), EVIL);
         put(&at("libs/x/.git"), "gitdir: ../../.git/modules/libs/x\n");
@@ -387,6 +389,7 @@ mod tests {
             ".git/worktrees/w/commondir",
             "a b/.git/config",
             "a b/.git/hooks/post-checkout",
+            deepest.as_str(),
             "deep/er/.GIT/commondir",
             "l/.git",
             "out/.git",

@@ -6,11 +6,9 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use windlass_redact::secrets::Rules;
-
 use super::SavedRef;
 use crate::git::{FilePath, Git, GitError};
-use crate::hold_back::{in_name, next_object, places};
+use crate::hold_back::{Unwanted, in_name, next_object, places};
 use crate::{Workspace, WorkspaceError};
 
 /// Larger files are not looked at.
@@ -35,7 +33,8 @@ pub(super) async fn set_aside(
         taint(git);
         return Ok(Some(saved));
     }
-    if secret_in(git, workspace, commit).await?.is_none() {
+    let rules = Unwanted::default();
+    if secret_in(git, workspace, commit, &["--all".to_owned()], &rules).await?.is_none() {
         return Ok(None);
     }
     taint(git);
@@ -67,10 +66,18 @@ fn place(workspace: &Workspace, name: &str, commit: &str) -> PathBuf {
     workspace.index.with_extension("held").join(format!("{file}-{}.bundle", &commit[..12]))
 }
 
-/// What the commit or tag and all below it hold that no ref of the repository reaches yet.
-async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option<String>, GitError> {
+/// The secret in the commit or tag and all below it that `others` do not reach: refs, in the words of `git rev-list`.
+pub(super) async fn secret_in(
+    git: &Git,
+    workspace: &Workspace,
+    tip: &str,
+    others: &[String],
+    unwanted: &Unwanted,
+) -> Result<Option<String>, GitError> {
     let limit = format!("--filter=blob:limit={LARGEST}");
-    let listed = git.run(&["rev-list", "--objects", &limit, tip, "--not", "--all", "--"]).await?;
+    let new = ["rev-list", "--objects", &limit, tip, "--not"].into_iter().chain(others.iter().map(String::as_str));
+    let new: Vec<&str> = new.chain(["--"]).collect();
+    let listed = git.run(&new).await?;
     let lines = listed.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     let objects: Vec<(String, FilePath)> = lines
         .map(|line| {
@@ -81,18 +88,19 @@ async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option
     if objects.len() > MOST_OBJECTS {
         return Ok(Some("too large to scan".to_owned()));
     }
-    let rules = Rules::default();
+    let rules = &unwanted.secrets;
+    let mut allowed = None;
     for some in objects.chunks(AT_ONCE) {
         let ids: String = some.iter().map(|(id, _)| format!("{id}\n")).collect();
         let output = git.call(&["cat-file", "--batch", "--buffer"]).input(ids).run().await?.stdout;
         let mut rest = output.as_slice();
         for (id, path) in some {
             let (kind, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
-            let mut secrets = in_name(&rules, path);
+            let mut secrets = in_name(rules, path);
             match kind {
                 "tree" => {}
                 // With author, committer, tagger and every other header.
-                "blob" | "commit" | "tag" => secrets.extend(places(&rules, content)),
+                "blob" | "commit" | "tag" => secrets.extend(places(rules, content)),
                 _ => return Ok(Some(format!("an object of type {kind}"))),
             }
             if secrets.is_empty() {
@@ -103,11 +111,33 @@ async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option
                 "blob" => git.call(&["cat-file", "blob", &before]).answers(&[128]).run().await?.stdout,
                 _ => Vec::new(),
             };
-            let known = places(&rules, &known);
-            if let Some(new) = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value)) {
-                return Ok(Some(format!("{} in {}", new.name, &id[..12])));
+            let known = places(rules, &known);
+            let Some(secret) = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value)) else {
+                continue;
+            };
+            if allowed.is_none() {
+                allowed = Some(in_allowed_files(git, &new, unwanted).await?);
             }
+            if kind == "blob" && allowed.iter().flatten().any(|one| one == id) {
+                continue;
+            }
+            return Ok(Some(match kind {
+                "blob" => format!("{}: {}", rules.text(&path.to_string()), secret.name),
+                _ => format!("{kind} {}: {}", &id[..12], secret.name),
+            }));
         }
     }
     Ok(None)
+}
+
+/// The objects of files that may hold what looks like a secret.
+async fn in_allowed_files(git: &Git, new: &[&str], unwanted: &Unwanted) -> Result<Vec<String>, GitError> {
+    if unwanted.allowed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let globs: Vec<String> = unwanted.allowed.iter().map(|glob| format!(":(top,glob){glob}")).collect();
+    let args: Vec<&str> = new.iter().copied().chain(globs.iter().map(String::as_str)).collect();
+    let listed = git.run(&args).await?;
+    let lines = listed.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').next());
+    Ok(lines.map(|id| String::from_utf8_lossy(id).into_owned()).collect())
 }

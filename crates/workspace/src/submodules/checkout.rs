@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Pointer;
+use crate::disk::write_whole;
 use crate::git::{FilePath, Git, GitError, Index};
 use crate::{WorkspaceError, copying};
 
@@ -61,7 +62,7 @@ impl Repository {
         std::fs::create_dir_all(self.dir.join("refs"))?;
         std::fs::write(self.dir.join("config"), settings(self.id_len))?;
         if !self.dir.join("HEAD").is_file() {
-            std::fs::write(self.dir.join("HEAD"), "ref: refs/heads/none\n")?;
+            write_whole(&self.dir.join("HEAD"), "ref: refs/heads/none\n")?;
         }
         let own = self.dir.join("objects");
         match objects {
@@ -89,7 +90,7 @@ impl Repository {
         // With its time: git takes a file that is not older than the index for possibly changed.
         copying::copy_missing(&self.index(), &git_dir.join("index"))?;
         // Last: without it there is no repository.
-        std::fs::write(git_dir.join("HEAD"), format!("{commit}\n"))
+        write_whole(&git_dir.join("HEAD"), format!("{commit}\n"))
     }
 
     /// Where the pointers in this submodule lead.

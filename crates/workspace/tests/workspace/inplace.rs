@@ -172,3 +172,22 @@ async fn second_loop_in_the_same_checkout_is_refused_until_the_first_has_ended()
     fx.workspaces.remove(&one.workspace, None).await.expect("remove");
     assert!(!fx.repo.join(".git/windlass-owner").exists());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_loops_that_start_at_the_same_moment_one_gets_the_checkout() {
+    let fx = std::sync::Arc::new(Fixture::new());
+    for round in 0..5 {
+        // A loop that is gone left its mark: those who find it remove it.
+        write(&fx.repo.join(".git/windlass-owner"), "gone\ngone\n/nowhere/index\n");
+        let mut all = tokio::task::JoinSet::new();
+        for number in 0..6 {
+            let fx = std::sync::Arc::clone(&fx);
+            all.spawn(async move {
+                fx.workspaces.create(&fx.request(&format!("r{round}n{number}"), Kind::InPlace)).await.ok()
+            });
+        }
+        let won: Vec<_> = all.join_all().await.into_iter().flatten().collect();
+        assert_eq!(won.len(), 1, "round {round}");
+        fx.workspaces.release(&won[0].workspace);
+    }
+}

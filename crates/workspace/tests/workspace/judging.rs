@@ -31,6 +31,20 @@ async fn judging_an_unchanged_checkout_starts_no_git() {
 }
 
 #[tokio::test]
+async fn repository_that_a_killed_process_left_half_written_is_made_again() {
+    let fx = Fixture::new();
+    let workspace = fx.open("judged", Kind::Clone).await.workspace;
+    let root = fx.top().join("judge/judged");
+    let judge = fx.workspaces.judge(&workspace, &root).await.expect("judge");
+    judge.reset("0", &workspace.base_commit, Keep::Nothing).await.expect("reset");
+    assert!(!root.join("git/HEAD.new").exists(), "nothing is left beside it");
+    write(&root.join("git/HEAD"), "");
+    let judge = fx.workspaces.judge(&workspace, &root).await.expect("judge");
+    judge.reset("1", &workspace.base_commit, Keep::Nothing).await.expect("reset");
+    assert_eq!(listed(&judge.put_back().await.expect("put back")), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn what_a_gate_changed_removed_or_hid_behind_times_is_reported_and_undone() {
     let fx = Fixture::new();
     let (judge, commit) = judge(&fx, &fx.workspaces).await;
@@ -54,4 +68,56 @@ async fn what_a_gate_changed_removed_or_hid_behind_times_is_reported_and_undone(
     std::fs::remove_file(tree.join("src/main.rs")).unwrap();
     assert_eq!(listed(&judge.put_back().await.expect("put back")), ["src/main.rs deleted"]);
     assert!(tree.join("src/main.rs").exists());
+}
+
+/// Writes through a mapping that was read before, as databases and linkers do. On a file system in memory no time changes.
+#[cfg(target_os = "linux")]
+fn write_mapped(file: &std::path::Path, byte: u8) -> bool {
+    let script = "import mmap, sys\nwith open(sys.argv[1], 'r+b') as f:\n    m = mmap.mmap(f.fileno(), 0)\n    m[0]\n    m[0] = int(sys.argv[2])\n";
+    let python = std::process::Command::new("python3").args(["-c", script]).arg(file).arg(byte.to_string()).status();
+    python.is_ok_and(|status| status.success())
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+async fn what_a_gate_wrote_through_a_mapping_is_undone_on_a_file_system_in_memory() {
+    let memory = std::path::Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return eprintln!("skipped: /dev/shm does not exist");
+    }
+    let fx = Fixture::new();
+    let workspace = fx.open("judged", Kind::Clone).await.workspace;
+    let root = tempfile::Builder::new().prefix("wl").tempdir_in(memory).expect("a directory in memory");
+    for keep in [Keep::Nothing, Keep::Builds] {
+        let judge = fx.workspaces.judge(&workspace, &root.path().join("judge")).await.expect("judge");
+        judge.reset("1", &workspace.base_commit, keep).await.expect("reset");
+        let file = judge.tree().join("src/main.rs");
+        if !write_mapped(&file, b'X') {
+            return eprintln!("skipped: python3 is not installed");
+        }
+        assert_eq!(read(&file), "Xn main() {}\n");
+        let reported = listed(&judge.put_back().await.expect("put back"));
+        assert_eq!(reported, ["src/main.rs modified"], "the next gate of the judgement finds the commit");
+        assert_eq!(read(&file), "fn main() {}\n");
+        write_mapped(&file, b'X');
+        judge.reset("2", &workspace.base_commit, keep).await.expect("reset");
+        assert_eq!(read(&file), "fn main() {}\n", "and so does the next judgement");
+    }
+}
+
+#[tokio::test]
+async fn settings_of_the_user_do_not_hide_what_a_gate_changed() {
+    let fx = Fixture::new();
+    for (key, value) in [("core.trustctime", "false"), ("core.checkStat", "minimal"), ("core.ignoreStat", "true")] {
+        fx.git(&fx.repo, &["config", "--global", key, value]);
+    }
+    let (judge, _) = judge(&fx, &fx.workspaces).await;
+    let lib = judge.tree().join("src/lib.rs");
+    let before = std::fs::metadata(&lib).unwrap().modified().unwrap();
+    let mut file = File::options().write(true).open(&lib).unwrap();
+    file.write_all(b"pub fn two() {}\n").unwrap();
+    file.set_times(FileTimes::new().set_modified(before)).unwrap();
+    assert_eq!(listed(&judge.put_back().await.expect("put back")), ["src/lib.rs modified"]);
+    assert_eq!(read(&lib), "pub fn one() {}\n");
 }

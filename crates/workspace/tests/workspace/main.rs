@@ -15,5 +15,6 @@ mod judging;
 mod links;
 mod merge;
 mod nested;
+mod queue;
 mod submodules;
 mod unstored;

@@ -15,12 +15,19 @@ use crate::config::origin::{Layer, Origin, Place};
 use crate::config::value::ValueError;
 
 /// Settings of the program or of a project, which no loop takes from its recipe.
-pub(super) const NOT_IN_RECIPE: [&str; 10] = [
+pub(super) const NOT_IN_RECIPE: [&str; 17] = [
     "recipe",
     "auto_start",
     "wake",
     "retention_days",
+    "merge_returns",
     "max_running",
+    "queue_per_project",
+    "queue_per_account",
+    "queue_tokens_per_hour",
+    "queue_usd_per_hour",
+    "queue_keep",
+    "queue_merge",
     "notify_command",
     "notify_webhook",
     "notify_webhook_secret_env",

@@ -48,6 +48,7 @@ impl Candidates {
             all.judge.reset("set-up", &workspace.base_commit, Keep::Nothing).await?;
             let place = Place::of(all.judge.clone());
             if let Err(message) = setup::prepare(&mut all.context, state, &place, setup::Stage::Base).await? {
+                all.close(state)?;
                 return Ok(Err(message));
             }
             settle(&all.judge)?;

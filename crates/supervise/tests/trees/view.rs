@@ -1,0 +1,144 @@
+//! What a tree sees in a sandbox, whoever mounts it. Without a sandbox there is nothing to see.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use windlass_supervise::{Access, LAYERS, Network, Place, SandboxPolicy, ShimSpec, probe_sandbox};
+
+use crate::world::{SANDBOXED, World, run};
+
+crate::cases![
+    plain_places_are_mounted_before_bubblewrap_starts,
+    bubblewrap_mounts_places_that_links_lead_to,
+    a_link_where_a_place_is_to_be_shown_leads_nowhere,
+    changes_to_a_layered_place_stay_and_never_reach_it,
+    what_is_hidden_or_read_only_is_so_below_writable_places,
+];
+
+/// The system, with its links as links, and these places.
+fn policy(places: Vec<Place>) -> SandboxPolicy {
+    let mut all = vec![Place::new("/usr", Access::ReadOnly)];
+    for name in ["/bin", "/lib", "/lib64"] {
+        match fs::read_link(name) {
+            Ok(target) => all.push(Place { from: Some(target), ..Place::new(name, Access::Link) }),
+            Err(_) => all.push(Place::new(name, Access::ReadOnly)),
+        }
+    }
+    all.extend(places);
+    SandboxPolicy { backend: probe_sandbox("").unwrap(), network: Network::Allow, places: all }
+}
+
+/// What a script prints that sees these places. None without a sandbox.
+fn seen(world: &World, places: Vec<Place>, script: &str) -> Option<String> {
+    if !SANDBOXED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let spec = world.command("/bin/sh", &["-c", script]);
+    let spec = ShimSpec { sandbox: Some(policy(places)), ..spec };
+    let (events, record) = run(&spec);
+    assert_eq!(record.leftovers, 0, "{events:?}");
+    Some(String::from_utf8(world.stdout()).unwrap())
+}
+
+fn made(world: &World, name: &str) -> std::path::PathBuf {
+    let path = world.path(name).canonicalize().unwrap_or_else(|_| world.path(name));
+    fs::create_dir_all(&path).unwrap();
+    path.canonicalize().unwrap()
+}
+
+/// Of the mount at `/`: its own root. bubblewrap makes that a directory of its own.
+const ROOT: &str = r#"while read -r _ _ _ root at _; do [ "$at" = / ] && echo "$root"; done </proc/self/mountinfo"#;
+
+fn own(world: &World) -> Place {
+    Place::new(made(world, "."), Access::Writable)
+}
+
+/// Mounting all that is below a place read-only came with Linux 5.12.
+fn kernel_mounts_trees() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(5), Some(12))
+}
+
+fn plain_places_are_mounted_before_bubblewrap_starts() {
+    let world = World::new();
+    let Some(said) = seen(&world, vec![own(&world)], ROOT) else { return };
+    if kernel_mounts_trees() {
+        assert_eq!(said, "/\n");
+    } else {
+        eprintln!("SKIPPED: Linux before 5.12");
+    }
+}
+
+fn bubblewrap_mounts_places_that_links_lead_to() {
+    let world = World::new();
+    let real = made(&world, "real");
+    fs::write(real.join("file"), "found").unwrap();
+    symlink(&real, world.path("link")).unwrap();
+    let shown = Place { from: Some(world.path("link")), ..Place::new("/shown", Access::ReadOnly) };
+    let Some(said) = seen(&world, vec![own(&world), shown], &format!("{ROOT}; cat /shown/file")) else { return };
+    assert_eq!(said, "/newroot\nfound");
+}
+
+fn a_link_where_a_place_is_to_be_shown_leads_nowhere() {
+    let world = World::new();
+    let (home, tools, outside) = (made(&world, "home"), made(&world, "tools"), made(&world, "outside"));
+    fs::write(tools.join("tool"), "tool").unwrap();
+    // As a process of an earlier turn could have made it.
+    symlink(&outside, home.join("tools")).unwrap();
+    let places = vec![
+        Place::new(made(&world, "cwd"), Access::Writable),
+        Place { from: Some(home), ..Place::new("/home/me", Access::Writable) },
+        Place { from: Some(tools), ..Place::new("/home/me/tools/deep/place", Access::ReadOnly) },
+    ];
+    let mut spec = world.command("/bin/sh", &["-c", "cat /home/me/tools/deep/place/tool"]);
+    if !SANDBOXED.load(Ordering::Relaxed) {
+        return;
+    }
+    spec.command.cwd = world.path("cwd");
+    spec.sandbox = Some(policy(places));
+    let _ = run(&spec);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "something was made where the link leads");
+}
+
+fn changes_to_a_layered_place_stay_and_never_reach_it() {
+    let world = World::new();
+    let cache = made(&world, "cache");
+    fs::write(cache.join("file"), "real").unwrap();
+    let kept = made(&world, "kept");
+    for name in LAYERS {
+        made(&world, &format!("kept/{name}"));
+    }
+    let layered = Place { from: Some(kept), ..Place::new(cache.clone(), Access::Layered) };
+    let script = format!("cat {0}/file; echo changed >{0}/file", cache.display());
+    let Some(said) = seen(&world, vec![own(&world), layered.clone()], &script) else { return };
+    assert_eq!(said, "real");
+    for _ in 0..2 {
+        let again = World::new();
+        let said = seen(&again, vec![own(&again), layered.clone()], &format!("cat {}/file", cache.display()));
+        assert_eq!(said.as_deref(), Some("changed\n"));
+    }
+    assert_eq!(fs::read_to_string(Path::new(&cache).join("file")).unwrap(), "real");
+}
+
+fn what_is_hidden_or_read_only_is_so_below_writable_places() {
+    let world = World::new();
+    let [dir, secret] = ["dir", "dir/secret"].map(|name| made(&world, name));
+    fs::write(secret.join("key"), "key").unwrap();
+    fs::write(dir.join("sealed"), "sealed").unwrap();
+    fs::write(dir.join("gone"), "gone").unwrap();
+    let places = vec![
+        own(&world),
+        Place::new(secret, Access::HiddenDir),
+        Place::new(dir.join("sealed"), Access::ReadOnly),
+        Place::new(dir.join("gone"), Access::HiddenFile),
+        Place::new("/not/there", Access::ReadOnly),
+    ];
+    let script = "cd dir; ls -A secret; cat gone; for file in secret/new sealed gone /usr/new /new; do \
+                  echo x 2>/dev/null >$file && echo $file; done; cat sealed; echo x >new && cat new";
+    let Some(said) = seen(&world, places, script) else { return };
+    assert_eq!(said, "sealedx\n");
+    assert!(!dir.join("secret/new").exists() && dir.join("new").exists());
+}
