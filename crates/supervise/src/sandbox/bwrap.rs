@@ -113,10 +113,8 @@ mod tests {
     }
 
     fn text(policy: &SandboxPolicy, as_root: bool) -> String {
-        let words: Vec<_> = arguments(policy, as_root)
-            .into_iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+        let words: Vec<_> =
+            arguments(policy, as_root).into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
         words.join(" ")
     }
 

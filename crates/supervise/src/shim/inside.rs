@@ -190,12 +190,7 @@ fn start_bubblewrap(
     }
 }
 
-fn arguments(
-    program: &Path,
-    policy: &SandboxPolicy,
-    own: RawFd,
-    orders: RawFd,
-) -> io::Result<StringArray> {
+fn arguments(program: &Path, policy: &SandboxPolicy, own: RawFd, orders: RawFd) -> io::Result<StringArray> {
     let mut words: Vec<OsString> = vec![program.as_os_str().to_owned()];
     words.extend(bwrap_arguments(policy, rustix::process::geteuid().is_root()));
     words.push(format!("/proc/self/fd/{own}").into());
