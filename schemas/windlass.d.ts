@@ -196,7 +196,7 @@ export interface AgentProfile {
   /** How it is installed and logged in, and which version was tried */
   about?: AboutAgent;
   /** Adapter to use: command, claude, codex, copilot, opencode, gemini, qwen, or acp */
-  adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen" | "acp";
+  adapter?: "command" | "claude" | "codex" | "copilot" | "gemini" | "opencode" | "qwen" | "acp";
   /** Regular expression whose first group is the answer, for text output; a promise counts only there */
   answer_pattern?: string;
   /** Arguments after all others */

@@ -113,12 +113,12 @@ list!(
 impl Hosts {
     /// Every ready list.
     pub(super) fn ready() -> Self {
-        Self(windlass_redact::network::READY.iter().map(|(name, _)| (*name).to_owned()).collect())
+        Self(crate::proxy::READY.map(str::to_owned).to_vec())
     }
 }
 
 fn check_host(text: &str) -> Result<(), ValueError> {
-    windlass_redact::network::HostList::new([text]).map(drop).map_err(|error| {
+    crate::proxy::host_list(&[text.to_owned()]).map(drop).map_err(|error| {
         ValueError::new(error.to_string(), "for example: network_hosts = [\"@models\", \"*.example.org\"]")
     })
 }

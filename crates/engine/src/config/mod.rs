@@ -50,7 +50,7 @@ pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasi
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};
-pub use profiles::{Profile, TEMPLATES, built_in_agents, profile_in};
+pub use profiles::{Profile, built_in_agents, profile_in};
 pub use recipe::{
     DefaultFor, DoneKind, Entry as RecipeEntry, POLICY_KEYS, PROJECT_RECIPES, Policies, PolicyKey, Recipe, RecipeFile,
     RecipeSource, Recipes,

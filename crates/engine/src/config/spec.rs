@@ -295,7 +295,7 @@ fn session_policy(settings: &Settings, agent: &AgentChoice) -> Result<SessionPol
         return Err(UsageError::NotKeptAlive {
             agent: agent.name.clone(),
             origin: settings.session.origin.clone(),
-            known: KNOWN_AGENTS.iter().filter(|known| known.keeps_alive).map(|known| known.name).collect(),
+            known: KNOWN_AGENTS.iter().filter(|known| known.keeps_alive()).map(|known| known.name).collect(),
         });
     }
     Ok(policy)
