@@ -79,7 +79,7 @@ impl Profile {
             .map(|(field, value)| Shown {
                 key: format!("agents.{agent}.{field}"),
                 value: value.clone(),
-                unset: "unset",
+                unset: "unset".into(),
                 origin: self.origins.get(field).cloned().unwrap_or_default(),
             })
             .collect()

@@ -63,7 +63,7 @@ pub(super) fn settings_schema() -> Json {
     let mut properties = Map::new();
     for key in KEYS {
         let mut schema = (key.schema)();
-        schema["description"] = json!(format!("{}. Default: {}.", key.doc, key.default));
+        schema["description"] = json!(format!("{}. Default: {}.", key.doc, key.default_words()));
         properties.insert(key.name.to_owned(), schema);
     }
     properties.insert(

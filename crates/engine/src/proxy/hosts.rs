@@ -7,7 +7,7 @@ use windlass_redact::network::{HostError, HostList, REGISTRIES};
 static MODELS: LazyLock<Vec<&'static str>> = LazyLock::new(|| windlass_agents::model_hosts().collect());
 
 /// The names of the ready lists.
-pub(crate) const READY: [&str; 2] = ["@models", "@registries"];
+const READY: [&str; 2] = ["@models", "@registries"];
 
 /// The hosts that these entries allow.
 pub(crate) fn host_list(entries: &[String]) -> Result<HostList, HostError> {

@@ -24,7 +24,7 @@ use crate::own_socket::OwnSocket;
 use request::{Asked, LONGEST_HEAD};
 pub use upstream::Upstream;
 
-pub(crate) use hosts::{READY, host_list};
+pub(crate) use hosts::host_list;
 
 /// The port on a sandbox's own loopback behind which the proxy is found.
 pub const PORT_INSIDE: u16 = 43_128;

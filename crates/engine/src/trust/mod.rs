@@ -23,8 +23,6 @@ use windlass_workspace::{WorkspaceError, Workspaces};
 use consents::Consents;
 use reach::{End, Reached, reach};
 
-pub use settings::{NeedsConsent, consent};
-
 /// One file, and what it would run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Demand {
