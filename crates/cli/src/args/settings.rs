@@ -33,8 +33,8 @@ pub struct SettingFlags<C> {
 
 impl<C> SettingFlags<C> {
     /// The flags as the highest layer of the settings.
-    pub fn options(&self) -> &Options {
-        &self.options
+    pub fn options(&self) -> Options {
+        self.options.clone()
     }
 
     /// Whether gates are given.
