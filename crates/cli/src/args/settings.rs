@@ -12,7 +12,7 @@ use crate::complete;
 
 /// The settings that a command has flags for.
 pub trait Chosen {
-    /// Their keys, with help of their own where that of `run` does not fit; `None` for every setting with a flag.
+    /// Their keys, with other help where that of `run` does not fit; `None` for every setting with a flag.
     const FLAGS: Option<&'static [(&'static str, &'static str)]>;
 }
 
