@@ -163,7 +163,7 @@ pub trait Session: Send + fmt::Debug {
         true
     }
 
-    /// Why the agent will never end this turn: it keeps repeating the same error.
+    /// Why the agent will never end this turn: it keeps repeating the same error, or the same few steps.
     fn spins(&self) -> Option<(ErrorKind, String)> {
         None
     }

@@ -3,8 +3,9 @@
 //! An unrecognized line is kept unchanged and breaks nothing. A turn is finished only if the agent said so in its
 //! own closing line *and* ended with exit code 0: several of them exit with 0 after a cut stream or a signal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -30,6 +31,9 @@ const MOST_SAME_ERRORS: u32 = 25;
 const MOST_OVERFLOWS: u32 = 5;
 /// So many tool calls of a turn are remembered.
 const MOST_CALLS: usize = 2_000;
+/// An agent whose last messages, tool calls and results are so many, and only so few different ones, goes round in circles.
+const LONG_ENOUGH: usize = 400;
+const FEW_STEPS: usize = 4;
 
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
@@ -92,6 +96,8 @@ struct Known {
     /// Tool calls since then: to make the same one again after an error is not to get further.
     calls: BTreeSet<String>,
     new_call: bool,
+    /// Digests of the last messages, tool calls and results.
+    steps: VecDeque<u64>,
     /// The line only shows that the agent is alive.
     heartbeat: bool,
     /// Something else came since it was last asked.
@@ -109,6 +115,20 @@ impl Known {
         };
         self.same_error = Some((fault.clone(), times + 1));
     }
+
+    fn step(&mut self, step: impl Hash) {
+        let mut digest = DefaultHasher::new();
+        step.hash(&mut digest);
+        if self.steps.len() >= LONG_ENOUGH {
+            self.steps.pop_front();
+        }
+        self.steps.push_back(digest.finish());
+    }
+
+    /// Whether the agent has long been doing the same few things with the same results.
+    fn goes_round(&self) -> bool {
+        self.steps.len() >= LONG_ENOUGH && self.steps.iter().collect::<BTreeSet<_>>().len() <= FEW_STEPS
+    }
 }
 
 /// Where an adapter puts what it understood.
@@ -123,6 +143,7 @@ impl Turn<'_> {
     pub(crate) fn text(&mut self, text: &str) {
         self.end_text();
         if !text.is_empty() {
+            self.known.step(text);
             let end = if text.ends_with('\n') { "" } else { "\n" };
             self.events.push(AgentEvent::Text { text: format!("{text}{end}") });
         }
@@ -152,6 +173,7 @@ impl Turn<'_> {
 
     pub(crate) fn tool_use(&mut self, id: &str, name: &str, input: &Value) {
         self.end_text();
+        self.known.step((name, input.to_string()));
         let input = shown(&shortened(input));
         if self.known.calls.len() >= MOST_CALLS {
             self.known.calls.clear();
@@ -165,6 +187,7 @@ impl Turn<'_> {
         if !is_error && std::mem::take(&mut self.known.new_call) {
             self.known.same_error = None;
         }
+        self.known.step((output.to_string(), is_error));
         self.events.push(AgentEvent::ToolResult { id: id.to_owned(), output: shown(output), is_error });
     }
 
@@ -362,6 +385,9 @@ impl<D: Dialect> Session for JsonSession<D> {
     }
 
     fn spins(&self) -> Option<(ErrorKind, String)> {
+        if self.known.goes_round() {
+            return Some((ErrorKind::Other, "the agent repeated the same steps again and again".to_owned()));
+        }
         let (fault, times) = self.known.same_error.as_ref()?;
         let most = if fault.kind == ErrorKind::ContextOverflow { MOST_OVERFLOWS } else { MOST_SAME_ERRORS };
         (times >= &most)
