@@ -127,16 +127,26 @@ fn of_the_home_only_what_is_named_is_there() {
         ".cache/mozilla/x",
         ".cargo/credentials.toml",
         "brand-new-tool/token",
+        // In the directories of toolchains.
+        ".local/share/uv/credentials/credentials.toml",
+        ".local/share/gem/credentials",
+        ".rye/credentials",
+        ".opam/plugins/opam-publish/tok",
+        ".npm-global/etc/npmrc",
+        ".luarocks/upload_config.lua",
+        ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
     ];
     for name in bait {
         put(&home.join(name), "BAIT\n");
     }
+    put(&home.join(".config/mise/config.toml"), "[env]\nMY_API_KEY = \"\"\"\nBAIT\n\"\"\"\n");
+    put(&home.join(".yarnrc.yml"), "npmAuthIdent: BAIT\nnpmScopes:\n  x:\n    npmAuthToken: >-\n      BAIT\n");
     put(&home.join(".npmrc"), "registry=https://npm.example/\n//npm.example/:_authToken=BAIT\n");
     put(&home.join(".rustup/settings.toml"), "toolchain\n");
     put(&home.join(".cargo/registry/index/x"), "cached\n");
     let said = seen(
         &world,
-        "cd; cat .npmrc .rustup/settings.toml .cargo/registry/index/x; grep -r BAIT / --include='*' -s -l -d skip; cat $(find . -type f) | grep BAIT",
+        "cd; cat .npmrc .rustup/settings.toml .cargo/registry/index/x; grep -r BAIT / --include='*' -s -l -d skip; cat $(find . -type f) 2> /dev/null | grep BAIT",
     );
     assert!(!said.contains("BAIT"), "{said}");
     assert_eq!(said, "registry=https://npm.example/\ntoolchain\ncached\n");
