@@ -25,13 +25,12 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_process::CommandSpec;
-use windlass_redact::network::HostList;
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
-use crate::proxy::PORT_INSIDE;
+use crate::proxy::{PORT_INSIDE, host_list};
 pub(crate) use missed::Missed;
 use places::Places;
 use private::Private;
@@ -245,7 +244,7 @@ impl<'a> Ground<'a> {
             let reason = "a host list requires network namespaces, which only Linux supports".to_owned();
             return Err(SandboxError::Unavailable { reason, fix: "use --network allow or deny".to_owned() });
         }
-        let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| SandboxError::Unavailable {
+        let list = host_list(hosts).map_err(|error| SandboxError::Unavailable {
             reason: error.to_string(),
             fix: "fix network_hosts".to_owned(),
         })?;
