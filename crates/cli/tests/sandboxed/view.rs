@@ -224,22 +224,22 @@ fn a_home_that_is_not_the_one_of_the_list_of_users_is_the_one_inside() {
 
 #[test]
 fn data_and_caches_behind_links_are_in_the_view() {
-    let Some(world) = sandboxed() else { return };
-    let home = world.home();
-    std::fs::create_dir_all(home.join("disk")).unwrap();
-    if std::fs::rename(home.join(".local"), home.join("disk/local")).is_err() {
-        std::fs::create_dir(home.join("disk/local")).unwrap();
-    }
-    std::os::unix::fs::symlink("disk/local", home.join(".local")).unwrap();
-    put(&home.join(".local/share/uv/tool"), "tool\n");
-    let script =
-        "cat ~/.local/share/uv/tool ~/disk/local/share/uv/tool; mkdir -p ~/.cache/x && echo cache; ls -A ~/disk";
     for network in ["allow", "list"] {
-        let args = ["--network", network, "--name", network, "--gate", "test -f out"];
+        let Some(world) = sandboxed() else { return };
+        let home = world.home();
+        std::fs::create_dir_all(home.join("disk")).unwrap();
+        if std::fs::rename(home.join(".local"), home.join("disk/local")).is_err() {
+            std::fs::create_dir(home.join("disk/local")).unwrap();
+        }
+        std::os::unix::fs::symlink("disk/local", home.join(".local")).unwrap();
+        put(&home.join(".local/share/uv/tool"), "tool\n");
+        let script =
+            "cat ~/.local/share/uv/tool ~/disk/local/share/uv/tool; mkdir -p ~/.cache/x && echo cache; ls -A ~/disk";
+        let args = ["--network", network, "--gate", "test -f out"];
         agent(&world, &format!("({script}) > out 2>&1"), &args).assert_code(0);
-        assert_eq!(file_at_branch(&world, network, "out"), "tool\ntool\ncache\nlocal\n", "{network}");
+        assert_eq!(file_at_branch(&world, "work", "out"), "tool\ntool\ncache\nlocal\n", "{network}");
+        assert!(!home.join(".cache/x").exists());
     }
-    assert!(!home.join(".cache/x").exists());
 }
 
 #[test]
