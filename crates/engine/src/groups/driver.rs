@@ -13,7 +13,6 @@ use windlass_core::ids::LoopId;
 
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
-use crate::changes;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
 use crate::notify::Notifier;
@@ -56,7 +55,7 @@ impl Engine {
         let news = line.news.subscribe();
         let engine = Arc::clone(self);
         let ended = tokio::spawn(async move {
-            let changes = changes::watch(engine.data.root()).map_err(EngineError::Data)?;
+            let changes = engine.changes().map_err(EngineError::Data)?;
             let token = held.token.clone();
             let row = held.state.row();
             let status = row.status;
@@ -144,14 +143,16 @@ impl<K: Kind> Driver<K> {
             }
             let mut shutdown = self.shutdown.clone();
             tokio::select! {
+                // In this order, so that a simulation repeats; each of the first three passes when it is heard.
+                biased;
+                // A sender that is gone cannot ask for anything any more.
+                () = told(&mut shutdown), if !leaving => {}
                 Some(done) = self.tasks.join_next() => self.hear(done).await?,
                 () = self.line.wake.notified() => {}
                 changed = self.changes.changed() => match changed {
                     Ok(()) => self.spent.clear(),
                     Err(_) => return Err(DriveError::Lost("the database is no longer watched".into()).into()),
                 },
-                // A sender that is gone cannot ask for anything any more.
-                () = told(&mut shutdown), if !leaving => {}
             }
         }
     }

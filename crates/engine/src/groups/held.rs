@@ -10,7 +10,6 @@ use super::Kind;
 use crate::command::Answer;
 use crate::engine::{Engine, EngineError, driven};
 use crate::journal::JournalError;
-use crate::socket::Listening;
 use jiff::Timestamp;
 use windlass_faults as faults;
 use windlass_store::{Append, CatalogueEntry, Create, InboxItem, NewEvent, Store, StoreError};
@@ -244,7 +243,7 @@ impl Engine {
         self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
         loop {
             if let Some(lease) = self.store.holder(&id.0).await?.filter(windlass_store::Held::drives)
-                && let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await
+                && let Ok(mut listening) = self.listen(&lease.holder.seat, &id.0).await
             {
                 while listening.news().await {
                     if let Some(answer) = self.answer(&item).await? {
