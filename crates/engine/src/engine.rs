@@ -325,8 +325,21 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
-        let state = journal::load(self.store.as_ref(), id).await?;
-        Ok(Held { state, token })
+        match journal::load(self.store.as_ref(), id).await {
+            Ok(state) => Ok(Held { state, token }),
+            Err(error) => {
+                self.give_back(&id.0, &token).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Releases a lease whose journal could not be read: this process lives on, so nobody else could take it.
+    pub(crate) async fn give_back(&self, id: &str, token: &str) {
+        let _line = self.hub().ok().and_then(|hub| hub.close_line(id));
+        if let Err(error) = self.store.release(id, token).await {
+            tracing::warn!(loop_id = id, %error, "cannot release the lease");
+        }
     }
 
     pub async fn release(&self, held: Held) -> Result<(), EngineError> {

@@ -30,7 +30,6 @@ mod own_socket;
 pub mod places;
 pub mod ports;
 pub mod proxy;
-mod reach;
 pub mod residue;
 pub mod sandbox;
 mod secrets;

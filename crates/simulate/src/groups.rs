@@ -149,7 +149,7 @@ async fn stop(sim: &Arc<Sim>, id: &str) {
     let body = serde_json::to_string(&TriesCommand::Stop).unwrap_or_default();
     let group = GroupId(id.to_owned());
     let asked = process.engine.command_group(&kind, &group, &body);
-    let answer = tokio::time::timeout(Duration::from_secs(DAY), asked).await;
+    let answer = tokio::time::timeout(Duration::from_secs(7_200), asked).await;
     sim.world.tell(|| format!("a user stops {id}: {}", matches!(answer, Ok(Ok(_)))));
     sim.world.kill(process.number);
 }

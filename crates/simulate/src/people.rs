@@ -15,6 +15,8 @@ use crate::machine::tree_name;
 use crate::run::{Sim, Started, causes};
 
 const DAY: u64 = 86_400;
+/// So long does a user wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(1_200);
 
 /// Does something to a loop now and then.
 pub async fn person(sim: Arc<Sim>, id: String) {
@@ -55,7 +57,11 @@ async fn command(sim: &Sim, process: &Started, id: &str, command: Command) -> Op
     let said = format!("{command:?}");
     let loop_id = LoopId(id.to_owned());
     let asked = process.engine.command(&loop_id, &command);
-    let answer = tokio::time::timeout(Duration::from_secs(DAY), asked).await;
+    let answer = tokio::time::timeout(PATIENCE, asked).await;
+    let calm = sim.world.lock().dice.calm;
+    if answer.is_err() && calm && command == Command::Stop {
+        sim.world.violate(Invariant::StopEnds, format!("{id}: a stop has no answer after {} s", PATIENCE.as_secs()));
+    }
     sim.world.tell(|| match &answer {
         Ok(Ok(answer)) => format!("a user says {said} to {id}: {answer:?}"),
         Ok(Err(error)) => format!("a user says {said} to {id}: {}", causes(error)),
@@ -64,7 +70,7 @@ async fn command(sim: &Sim, process: &Started, id: &str, command: Command) -> Op
     let answer = answer.ok()?.ok()?;
     let rests = sim.state(id).is_none_or(|state| !state.is_under_way());
     if let (Answer::Done { .. }, false, Command::Stop) = (&answer, rests, &command)
-        && sim.world.lock().dice.calm
+        && calm
     {
         sim.world.violate(Invariant::StopEnds, format!("{id}: a stop is said to be done, and the loop is under way"));
     }
@@ -210,13 +216,12 @@ async fn stop(sim: &Sim, process: &Started, id: &str) {
     let answer = command(sim, process, id, Command::Stop).await;
     if answer.is_none() {
         // Held by another machine of which nothing is known: a person takes it over.
-        let taken =
-            tokio::time::timeout(Duration::from_secs(DAY), process.engine.take_over(&LoopId(id.to_owned()))).await;
+        let taken = tokio::time::timeout(PATIENCE, process.engine.take_over(&LoopId(id.to_owned()))).await;
         if let Ok(Ok(held)) = taken {
             release(process, held).await;
         }
         tokio::time::sleep(Duration::from_secs(600)).await;
     }
     // The loop of a queue or of a checkpoint ends with its driver.
-    let _ = tokio::time::timeout(Duration::from_secs(DAY), rests(sim, id)).await;
+    let _ = tokio::time::timeout(PATIENCE, rests(sim, id)).await;
 }

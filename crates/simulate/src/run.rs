@@ -58,7 +58,8 @@ pub struct Started {
 }
 
 impl Sim {
-    fn new(plan: &Plan, tells: bool) -> Option<Arc<Self>> {
+    /// Inside of a runtime whose time is simulated. `None` if git is not installed.
+    pub fn new(plan: &Plan, tells: bool) -> Option<Arc<Self>> {
         // Git is never started; it is only found.
         let host = GitHost::from_env().ok()?;
         Some(Arc::new(Self {
@@ -256,10 +257,12 @@ async fn serve(sim: &Arc<Sim>, process: &Started) {
     while !*leaving.borrow() {
         sim.world.pass(process.number).await;
         let filter = ListFilter { rows: Rows::All, open_only: true, ..ListFilter::default() };
-        for row in process.engine.store.list(filter).await.unwrap_or_default() {
+        let rows = process.engine.store.list(filter).await.unwrap_or_default();
+        let group_runs = rows.iter().any(|row| groups::is_group(&row.entry.id));
+        for row in rows {
             let id = row.entry.id.clone();
             let wants = matches!(row.entry.status.as_str(), "running" | "waiting" | "queued");
-            let of_group = sim.state(&id).is_some_and(|state| state.spec.group.is_some());
+            let of_group = group_runs && sim.state(&id).is_some_and(|state| state.spec.group.is_some());
             let mine = lock(&driving).contains(&id);
             if !wants || row.is_driven() || of_group || mine {
                 continue;

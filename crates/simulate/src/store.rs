@@ -121,14 +121,22 @@ impl Store for SimStore {
 
     async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         self.reach(loop_id).await;
-        if self.world.fault(Fault::FailedRead, 200, &self.whom(loop_id)) {
+        let broken = {
+            let mut world = self.world.lock();
+            let broken = world.reads_to_fail > 0;
+            world.reads_to_fail = world.reads_to_fail.saturating_sub(1);
+            broken
+        };
+        if broken || self.world.fault(Fault::FailedRead, 200, &self.whom(loop_id)) {
             return Err(disk("cannot read the database"));
         }
         let mut events = self.memory.read(loop_id, after_seq, limit).await?;
         if self.world.lock().dice.planted() == Some(Bug::IgnoreLimit) {
             for event in &mut events {
                 let limits = "\"limits\":{\"max_iterations\":";
-                if let Some(at) = event.body.find(limits) {
+                let number =
+                    |at: &usize| event.body[at + limits.len()..].starts_with(|next: char| next.is_ascii_digit());
+                if let Some(at) = event.body.find(limits).filter(number) {
                     event.body.insert(at + limits.len(), '9');
                 }
             }

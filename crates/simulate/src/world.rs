@@ -104,6 +104,8 @@ pub struct Inner {
     /// Messages that a user was told to be accepted.
     pub accepted: Vec<(String, String)>,
     pub appends: u64,
+    /// So many of the next reads of a journal fail, whatever the dice say.
+    pub reads_to_fail: u32,
     watchers: Vec<watch::Sender<u64>>,
     offset_ms: i64,
     slots: usize,
@@ -138,6 +140,7 @@ impl World {
             leases: BTreeMap::new(),
             accepted: Vec::new(),
             appends: 0,
+            reads_to_fail: 0,
             watchers: Vec::new(),
             offset_ms: 0,
             slots,

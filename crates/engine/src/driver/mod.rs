@@ -326,9 +326,10 @@ impl Driver {
             .into_iter()
             .filter(|effect| match effect {
                 Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
+                // Whoever asked for a stop is told that the loop has stopped; the commit comes after it.
+                Effect::Summarise { .. } => self.state.wish == Some(Wish::Stop),
                 Effect::OpenWorkspace { .. }
                 | Effect::SetUpWorkspace
-                | Effect::Summarise { .. }
                 | Effect::RunTurn { .. }
                 | Effect::RunGate { .. }
                 | Effect::SetTimer { .. } => false,

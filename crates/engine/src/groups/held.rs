@@ -114,8 +114,13 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
-        let (state, seq) = load_group(self.store.as_ref(), id).await?;
-        Ok(HeldGroup { state, seq, token })
+        match load_group(self.store.as_ref(), id).await {
+            Ok((state, seq)) => Ok(HeldGroup { state, seq, token }),
+            Err(error) => {
+                self.give_back(&id.0, &token).await;
+                Err(error.into())
+            }
+        }
     }
 
     pub async fn release_group<G: Group>(&self, held: HeldGroup<G>) -> Result<(), EngineError> {

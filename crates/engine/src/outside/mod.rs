@@ -3,6 +3,8 @@
 //! An engine reaches the machine that it runs on. `windlass-simulate` puts a simulated machine here instead, so that the
 //! driver, the drivers of groups, leases and commands run unchanged on one thread with simulated time.
 
+mod reach;
+
 use std::any::Any;
 use std::fmt;
 use std::io;
