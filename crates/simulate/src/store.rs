@@ -205,7 +205,12 @@ impl Store for SimStore {
     async fn pending(&self, loop_id: &str) -> Result<Vec<InboxItem>> {
         self.reach(loop_id).await;
         let mut items = self.memory.pending(loop_id).await?;
-        if self.world.lock().dice.planted() == Some(Bug::DeafToStop) {
+        let deaf = {
+            let world = self.world.lock();
+            world.dice.planted() == Some(Bug::DeafToStop) && world.dice.calm
+        };
+        // Only what a user says: a group would ask again and again.
+        if deaf && loop_id.starts_with("loop") {
             items.retain(|item| !item.body.contains("\"stop\""));
         }
         Ok(items)

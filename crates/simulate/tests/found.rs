@@ -26,6 +26,7 @@ async fn simulated() -> Arc<Sim> {
 }
 
 #[tokio::test(start_paused = true)]
+// promise: recovery-16
 async fn lease_is_released_when_the_journal_cannot_be_read() {
     let sim = simulated().await;
     let (first, second) = (sim.start(0), sim.start(0));
@@ -36,6 +37,7 @@ async fn lease_is_released_when_the_journal_cannot_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
+// promise: control-1
 async fn stop_ends_an_interrupted_loop_whose_turn_waits_for_its_summary() {
     let sim = simulated().await;
     let (driver, user) = (sim.start(0), sim.start(0));
