@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { REVIEW, World, becomes } from "./world.mjs";
+import { REVIEW, World, becomes, searches } from "./world.mjs";
 
 const world = new World();
 before(async () => {
@@ -37,7 +37,7 @@ test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
   await cells.nth(1).waitFor();
   await cells.first().click();
   await page.locator("[data-opened]").getByText("Claim refused.").waitFor();
-  assert.match(new URL(page.url()).search, /iteration=1/);
+  await searches(page, /iteration=1/);
   await page.locator("[data-next]").getByText("Resume with a higher limit").waitFor();
   // The way back leads to the project's loops.
   await page.getByRole("navigation", { name: "Back to" }).getByRole("link", { name: "shop" }).click();
@@ -108,7 +108,7 @@ test("diff_compares_any_two_iterations_and_the_merge_target", async () => {
   await size("+3");
   await page.getByLabel("Compared with").selectOption("1");
   await size("+2");
-  assert.match(new URL(page.url()).search, /since=1|since=%221%22/);
+  await searches(page, /since=1|since=%221%22/);
   await page.getByLabel("Changes of").selectOption("2");
   await size("+1");
   await page.getByLabel("Compared with").selectOption("0");

@@ -26,7 +26,7 @@ async fn simulated() -> Arc<Sim> {
 }
 
 #[tokio::test(start_paused = true)]
-// promise: recovery-16
+// promise: recovery-17
 async fn lease_is_released_when_the_journal_cannot_be_read() {
     let sim = simulated().await;
     let (first, second) = (sim.start(0), sim.start(0));

@@ -13,7 +13,7 @@ fn found(bug: Bug) -> Option<(Plan, Invariant)> {
 }
 
 #[test]
-// promise: recovery-15
+// promise: recovery-16
 fn every_invariant_holds_in_a_bounded_number_of_seeds() {
     let mut coverage = Coverage::default();
     for seed in 0..15 {

@@ -26,18 +26,18 @@ use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::stop::Status;
-use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::data::rubbish;
+use crate::drain::Leave;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
 use crate::loop_log;
 use crate::notify::Notifier;
 use crate::places::Place;
-use crate::proxy::{Denied, Proxy, Upstream};
+use crate::proxy::{Denied, Proxy, Upstream, host_list};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
 pub use merge_gates::{Candidates, FreshRun, RedGate};
@@ -252,8 +252,8 @@ impl Driver {
             if !self.under_way() {
                 return Ok(Left::Settled);
             }
-            let wanted = if self.leaving { self.wanted_when_leaving() } else { effects(&self.state) };
-            if wanted.is_empty() && self.leaving {
+            let (leave, wanted) = (self.leave_as(), self.wanted());
+            if wanted.is_empty() && leave != Leave::Stay {
                 if self.pause_instead().await? {
                     continue;
                 }
@@ -274,6 +274,7 @@ impl Driver {
                     self.leaving = changed.is_err() || *self.shutdown.borrow();
                     self.leave().await?;
                 }
+                () = self.engine.drains(), if leave == Leave::Stay => {}
                 report = self.reports.recv() => match report {
                     Some(report) => self.hear(report).await?,
                     None => return Err(DriveError::Lost("no effect can report results".into())),
@@ -320,21 +321,35 @@ impl Driver {
         self.state.is_under_way()
     }
 
-    /// What has to be brought to an end before the process may go: a turn that was told to end, a commit.
-    fn wanted_when_leaving(&self) -> Vec<Effect> {
-        effects(&self.state)
-            .into_iter()
-            .filter(|effect| match effect {
-                Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
-                // Whoever asked for a stop is told that the loop has stopped; the commit comes after it.
-                Effect::Summarise { .. } => self.state.wish == Some(Wish::Stop),
-                Effect::OpenWorkspace { .. }
-                | Effect::SetUpWorkspace
-                | Effect::RunTurn { .. }
-                | Effect::RunGate { .. }
-                | Effect::SetTimer { .. } => false,
-            })
-            .collect()
+    fn leave_as(&self) -> Leave {
+        if self.leaving { Leave::Now } else { self.engine.leave(&self.shutdown) }
+    }
+
+    /// What the machine wants; of a process that leaves, what has to be brought to an end before: a turn that was told to end, a
+    /// commit. A process that drains lets a turn or gate end that runs, and commits its work.
+    fn wanted(&self) -> Vec<Effect> {
+        let wanted = effects(&self.state);
+        let at_boundary = match self.leave_as() {
+            Leave::Stay => return wanted,
+            Leave::AtBoundary => true,
+            Leave::Now => false,
+        };
+        let (timers, mut kept): (Vec<Effect>, Vec<Effect>) =
+            wanted.into_iter().partition(|effect| matches!(effect, Effect::SetTimer { .. }));
+        kept.retain(|effect| match effect {
+            Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
+            // Whoever asked for a stop is told that the loop has stopped; the commit comes after it.
+            Effect::Summarise { .. } => at_boundary || self.state.wish == Some(Wish::Stop),
+            Effect::OpenWorkspace { .. } | Effect::SetUpWorkspace | Effect::RunTurn { .. } | Effect::RunGate { .. } => {
+                at_boundary && self.performing.runs(effect)
+            }
+            Effect::SetTimer { .. } => false,
+        });
+        if at_boundary && !kept.is_empty() {
+            // The limits of what still runs.
+            kept.extend(timers);
+        }
+        kept
     }
 
     /// Nothing runs any more, so that a pause that was asked for has come; says whether that changed anything.
@@ -465,7 +480,7 @@ fn way_out(
         NetworkAccess::Deny | NetworkAccess::Allow => return Ok(None),
     };
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot open the proxy: {error}"));
-    let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
+    let list = host_list(hosts).map_err(|error| lost(&error))?;
     let path = engine.data.proxy_socket(&state.id);
     Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map(Some).map_err(|error| lost(&error))
 }
@@ -482,7 +497,7 @@ impl Driver {
         let wants = match self.state.status() {
             // It only has to end.
             Status::Running if self.state.wish == Some(Wish::Stop) => false,
-            Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
+            Status::Running | Status::Queued => self.place.is_none() && self.leave_as() == Leave::Stay,
             // It keeps its place in a wait, and takes none for it.
             Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
         };
@@ -529,6 +544,12 @@ impl Driver {
                         }
                         return Ok(false);
                     }
+                }
+                () = engine.drains() => {
+                    if self.queueing == Queueing::Watched {
+                        self.leave_queue().await?;
+                    }
+                    return Ok(false);
                 }
             }
         }

@@ -13,6 +13,7 @@ use windlass_core::ids::LoopId;
 
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
+use crate::drain::Leave;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
 use crate::notify::Notifier;
@@ -132,7 +133,7 @@ impl<K: Kind> Driver<K> {
                 self.changed();
             }
             self.look_at_loops().await?;
-            let leaving = *self.shutdown.borrow();
+            let leaving = self.engine.leave(&self.shutdown) != Leave::Stay;
             let wanted = match (leaving, self.held.state.row().status) {
                 (false, GroupStatus::Running) => self.held.state.effects(),
                 (true, _) | (false, GroupStatus::Paused | GroupStatus::Ended(_)) => Vec::new(),
@@ -141,12 +142,11 @@ impl<K: Kind> Driver<K> {
             if self.tasks.is_empty() && wanted.is_empty() && (leaving || !self.kind.stays()) {
                 return Ok(if leaving { Left::ShutDown } else { Left::Settled });
             }
-            let mut shutdown = self.shutdown.clone();
+            let told = self.engine.told_to_leave(self.shutdown.clone());
             tokio::select! {
                 // In this order, so that a simulation repeats; each of the first three passes when it is heard.
                 biased;
-                // A sender that is gone cannot ask for anything any more.
-                () = told(&mut shutdown), if !leaving => {}
+                () = told, if !leaving => {}
                 Some(done) = self.tasks.join_next() => self.hear(done).await?,
                 () = self.line.wake.notified() => {}
                 changed = self.changes.changed() => match changed {
