@@ -25,6 +25,7 @@ pub mod limits;
 pub mod loop_log;
 pub mod milestones;
 pub mod notify;
+pub mod outside;
 pub mod places;
 pub mod ports;
 pub mod proxy;

@@ -76,6 +76,11 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // It shares no code with what it tests, so that it cannot share a mistake either.
     ("windlass-testkit", &[]),
+    // It runs the engine on simulated machines.
+    (
+        "windlass-simulate",
+        &["windlass-core", "windlass-supervise", "windlass-store", "windlass-workspace", "windlass-engine"],
+    ),
 ];
 
 /// Everything `core` may be built from: what computes, and nothing that acts.
@@ -118,6 +123,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
             "windlass-app",
             "windlass-server",
             "windlass",
+            "windlass-simulate",
         ],
         "core and agents do no I/O",
     ),

@@ -13,7 +13,6 @@ use windlass_core::ids::LoopId;
 
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
-use crate::changes;
 use crate::drain::Leave;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
@@ -57,7 +56,7 @@ impl Engine {
         let news = line.news.subscribe();
         let engine = Arc::clone(self);
         let ended = tokio::spawn(async move {
-            let changes = changes::watch(engine.data.root()).map_err(EngineError::Data)?;
+            let changes = engine.changes().map_err(EngineError::Data)?;
             let token = held.token.clone();
             let row = held.state.row();
             let status = row.status;
@@ -145,13 +144,15 @@ impl<K: Kind> Driver<K> {
             }
             let told = self.engine.told_to_leave(self.shutdown.clone());
             tokio::select! {
+                // In this order, so that a simulation repeats; each of the first three passes when it is heard.
+                biased;
+                () = told, if !leaving => {}
                 Some(done) = self.tasks.join_next() => self.hear(done).await?,
                 () = self.line.wake.notified() => {}
                 changed = self.changes.changed() => match changed {
                     Ok(()) => self.spent.clear(),
                     Err(_) => return Err(DriveError::Lost("the database is no longer watched".into()).into()),
                 },
-                () = told, if !leaving => {}
             }
         }
     }

@@ -12,7 +12,6 @@ use crate::command::Command;
 use crate::drain::Leave;
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
-use crate::socket::Listening;
 use crate::view::LoopView;
 use crate::work::span;
 use windlass_store::{Listed, StoreError};
@@ -143,13 +142,14 @@ pub(super) async fn others_driver_left(
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<bool, EngineError> {
     let Some(lease) = engine.store.holder(&id.0).await?.filter(windlass_store::Held::drives) else { return Ok(true) };
-    let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await else {
+    let Ok(mut listening) = engine.listen(&lease.holder.seat, &id.0).await else {
         // It is just starting or leaving.
         tokio::time::sleep(LOOK_AGAIN).await;
         return Ok(true);
     };
     let left = async { while listening.news().await {} };
     tokio::select! {
+        biased;
         () = left => Ok(true),
         Ok(()) | Err(()) = async { shutdown.wait_for(|leave| *leave).await.map(drop).map_err(drop) } => Ok(false),
     }
