@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub(crate) use prompt_lines::{PromptLines, Repeated, undecorated};
+pub(crate) use prompt_lines::{PromptLines, Repeated, Trail, undecorated};
 
 /// Longer lines are searched as they stream by and are never taken for an echo.
 const LONGEST_LINE: usize = 256 * 1024;
@@ -27,7 +27,8 @@ pub fn check_completion_promise(output: &str, promise: &str) -> bool {
 /// a run of two or more such lines. A line that is the promise alone is a claim unless it is inside such a run.
 /// A blank line ends a run, unless the prompt itself continues with the next line of the output. Lines in a box, with a
 /// bullet or a number, or behind a prefix make a run where they follow each other as in the prompt. A line that holds
-/// other lines (a JSON string, a text with escaped line breaks) is judged by those.
+/// other lines (a JSON string, a text with escaped line breaks) is judged by those. A promise after the same words as in
+/// the prompt is an echo wherever the lines break.
 #[derive(Debug)]
 pub struct ClaimDetector {
     promise: String,
@@ -36,6 +37,7 @@ pub struct ClaimDetector {
     /// The current line is longer than `LONGEST_LINE`; `line` holds only the last bytes of it.
     long_line: bool,
     run: Run,
+    trail: Trail,
     claimed: bool,
     nested: u8,
 }
@@ -61,6 +63,7 @@ impl ClaimDetector {
             line: String::new(),
             long_line: false,
             run: Run::default(),
+            trail: Trail::default(),
             claimed: false,
             nested,
         }
@@ -117,14 +120,19 @@ impl ClaimDetector {
         }
         if let Some(texts) = self.texts_in(&line) {
             self.close_run();
-            self.claimed |= texts.iter().any(|text| {
-                let mut inside = Self::within(&self.promise, Arc::clone(&self.prompt), self.nested + 1);
+            let mut inside = Self::within(&self.promise, Arc::clone(&self.prompt), self.nested + 1);
+            inside.trail = std::mem::take(&mut self.trail);
+            for text in &texts {
                 inside.push(text);
-                inside.finish()
-            });
+                inside.end_message();
+            }
+            inside.close_run();
+            self.claimed |= inside.claimed;
+            self.trail = inside.trail;
             return;
         }
-        let says = line.contains(&self.promise);
+        let says = self.says(&line);
+        self.trail.push(undecorated(&line));
         if undecorated(&line).is_empty() {
             self.claimed |= says;
             self.run.blank_since = true;
@@ -146,6 +154,15 @@ impl ClaimDetector {
         self.run.promise_alone = alone;
         self.run.last = Some(repeated);
         self.run.blank_since = false;
+    }
+
+    /// Whether the line has the promise after other words than the prompt.
+    fn says(&self, line: &str) -> bool {
+        line.match_indices(&self.promise).any(|(at, promise)| {
+            let mut trail = self.trail.clone();
+            trail.push(undecorated(&line[..at]));
+            !self.prompt.continues(&trail, promise)
+        })
     }
 
     /// The texts that a line holds, if it holds the promise and is more than a line of text.

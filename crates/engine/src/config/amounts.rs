@@ -134,18 +134,6 @@ positive!(
     "running loops"
 );
 
-impl Tokens {
-    pub(super) fn of_known(count: u64) -> Self {
-        Self(count.max(1))
-    }
-}
-
-impl Slots {
-    pub(super) fn of_known(count: u32) -> Self {
-        Self(count.max(1))
-    }
-}
-
 /// Days; 0 for at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days(u32);
@@ -153,10 +141,6 @@ pub struct Days(u32);
 impl Days {
     /// A hundred years are as good as for ever.
     const MOST: u32 = 36_600;
-
-    pub(super) fn of_known(days: u32) -> Self {
-        Self(days)
-    }
 
     pub fn get(self) -> u32 {
         self.0
@@ -257,18 +241,6 @@ bounded!(
     "2"
 );
 
-impl Returns {
-    pub(super) fn of_known(times: u32) -> Self {
-        Self(times)
-    }
-}
-
-impl Weight {
-    pub(super) fn of_known(weight: u32) -> Self {
-        Self(weight)
-    }
-}
-
 /// US dollars, more than none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usd(f64);
@@ -322,10 +294,6 @@ impl Value for Usd {
 pub struct Millis(u64);
 
 impl Millis {
-    pub(super) fn of_known(ms: u64) -> Self {
-        Self(ms)
-    }
-
     pub fn get(self) -> u64 {
         self.0
     }
@@ -401,10 +369,6 @@ impl Value for Wait {
 pub struct Percent(u8);
 
 impl Percent {
-    pub(super) fn of_known(percent: u8) -> Self {
-        Self(percent.min(99))
-    }
-
     /// What is left of so much without this part.
     pub fn left_of(self, amount: f64) -> f64 {
         amount * f64::from(100 - self.0) / 100.0

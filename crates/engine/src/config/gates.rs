@@ -113,6 +113,10 @@ impl Value for Gates {
         Self::new(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
     }
 
+    fn from_items(items: Vec<String>) -> Result<Self, ValueError> {
+        Self::new(items)
+    }
+
     fn json(&self) -> Json {
         self.0.iter().map(Gate::json).collect()
     }

@@ -40,6 +40,10 @@ macro_rules! list {
                 Self::new(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
             }
 
+            fn from_items(items: Vec<String>) -> Result<Self, ValueError> {
+                Self::new(items)
+            }
+
             fn json(&self) -> Json {
                 json!(self.0)
             }
@@ -110,15 +114,8 @@ list!(
     "[\"@models\"]"
 );
 
-impl Hosts {
-    /// Every ready list.
-    pub(super) fn ready() -> Self {
-        Self(windlass_redact::network::READY.iter().map(|(name, _)| (*name).to_owned()).collect())
-    }
-}
-
 fn check_host(text: &str) -> Result<(), ValueError> {
-    windlass_redact::network::HostList::new([text]).map(drop).map_err(|error| {
+    crate::proxy::host_list(&[text.to_owned()]).map(drop).map_err(|error| {
         ValueError::new(error.to_string(), "for example: network_hosts = [\"@models\", \"*.example.org\"]")
     })
 }
@@ -132,18 +129,8 @@ list!(
 );
 
 impl Occasions {
-    pub(super) fn of_known(occasions: &[Occasion]) -> Self {
-        Self(occasions.iter().map(|occasion| occasion.name().to_owned()).collect())
-    }
-
     pub(crate) fn occasions(&self) -> Vec<Occasion> {
         Occasion::ALL.into_iter().filter(|occasion| self.0.iter().any(|name| name == occasion.name())).collect()
-    }
-}
-
-impl Folders {
-    pub(super) fn of_known(folders: &[&str]) -> Self {
-        Self(folders.iter().map(|&folder| folder.to_owned()).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known of an agent's usage before it starts: whether it can be counted, when, and by whose prices.
 
-use windlass_agents::{KnownAgent, Prices};
+use windlass_agents::{Counts, KnownAgent, Prices};
 use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::spec::{AgentChoice, Limits};
 
@@ -65,9 +65,13 @@ fn counts_in_turn(profile: &AgentProfile) -> bool {
         // Its lines are read as they come.
         return true;
     };
-    // What claude uses of a model without a price is held until it names the cost itself. A short name, such as `opus`,
-    // stands for a model of the list.
-    let held = known.adapter == AdapterKind::Claude
-        && profile.model.as_deref().is_some_and(|model| model.contains('-') && !Prices::of(profile).know(model));
-    known.streams_usage && !held
+    match known.counts {
+        Counts::AsItGoes => true,
+        Counts::AtTheEnd => false,
+        // A short name, such as `opus`, stands for a model of the list.
+        Counts::OncePriced => {
+            let unknown = |model: &str| model.contains('-') && !Prices::of(profile).know(model);
+            !profile.model.as_deref().is_some_and(unknown)
+        }
+    }
 }

@@ -3,12 +3,14 @@
 use windlass_core::resources::ResourceSpec;
 use windlass_process::Means;
 
-use super::DEFAULT_CPU_WEIGHT;
 use super::keys::Settings;
 
 /// A loop that nobody has limited leaves so much of the memory to the machine, in percent: enough that the engine, the
 /// user's session and other loops are not what the kernel ends when one loop takes all it can get.
 const LEFT_TO_THE_MACHINE: u64 = 20;
+
+/// What everything else on the machine has.
+const ORDINARY_CPU_WEIGHT: u32 = 100;
 
 /// What a machine has and can do, looked up by whoever makes a loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub fn resources(settings: &Settings, machine: &MachineFacts) -> ResourceSpec {
     ResourceSpec {
         memory_bytes: settings.memory_limit.value.map_or(share, |size| size.get()),
         processes: settings.process_limit.value.map(|count| count.get()).or(machine.processes),
-        cpu_weight: weight.filter(|weight| *weight != DEFAULT_CPU_WEIGHT),
+        cpu_weight: weight.filter(|weight| *weight != ORDINARY_CPU_WEIGHT),
         disk_bytes: settings.disk_limit.value.and_then(|size| size.get()),
         disk_free_bytes: settings.disk_free.value.map(|size| size.get().unwrap_or(0)),
         held_by: Means {

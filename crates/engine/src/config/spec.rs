@@ -15,7 +15,7 @@ use windlass_core::spec::{
     ReviewKind, SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 
-use super::amounts::{Millis, Wait};
+use super::amounts::Millis;
 use super::gates::Gate;
 use super::keys::Settings;
 use super::lists::{Commands, Files};
@@ -30,9 +30,6 @@ use super::target::target;
 use super::usage::UsageError;
 use super::value::Promise;
 use windlass_core::nearest::nearest;
-
-/// What `run` asks an agent for when nobody says otherwise.
-pub const DEFAULT_PROMISE: &str = "<promise>COMPLETE</promise>";
 
 const PLAN_WARNINGS_SHOWN: usize = 10;
 
@@ -101,7 +98,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let (done, limits) = bounds(settings, target, &recipe, &agent, plan.as_ref(), single, &mut notes)?;
     let review = if single { None } else { review::review(&recipe, &agent, settings, run)? };
     let sandbox = sandbox(settings, &run.sandbox, run.agreed_to_no_sandbox, &mut notes)?;
-    let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
+    let gate_timeout_ms = settings.gate_timeout.by_recipe("gate_timeout")?.get();
     let gates = settings.gates.value.clone().unwrap_or_default();
     let gate = |gate: &Gate| GateSpec {
         command: gate.command.clone(),
@@ -117,20 +114,17 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         hidden: true,
     });
     let language = settings.language.value.clone().unwrap_or_default();
-    let spec = LoopSpec {
-        goal: run.goal.clone(),
+    let plain = LoopSpec::of(run.goal.clone(), agent.clone());
+    let mut spec = LoopSpec {
         fallbacks: review::fallbacks(settings.fallbacks.value.as_ref().map(|list| list.get()), settings, run)?,
         session: session_policy(settings, &agent)?,
-        agent,
         review,
         commit: settings.commit.by_recipe("commit")?,
         done,
         gates: gates.get().iter().map(gate).chain(hidden).collect(),
         limits,
         on_limit: settings.on_limit.by_recipe("on_limit")?,
-        on_rate_limit: settings.on_rate_limit.value.unwrap_or_default(),
         on_failure: recipe.on_failure.clone(),
-        question_wait_ms: settings.question_wait.value.map_or(0, Wait::get),
         time: TimeLimits {
             turn_timeout_ms: settings.turn_timeout.by_recipe("turn_timeout")?.get(),
             stall_timeout_ms: settings.stall_timeout.by_recipe("stall_timeout")?.get(),
@@ -139,18 +133,15 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         workspace: workspace(settings, run),
         resources: resources(settings, &run.machine),
         sandbox,
-        secrets_allow: settings.secrets_allow.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
-        env_pass: settings.env_pass.value.as_ref().map(|names| names.get().to_vec()).unwrap_or_default(),
-        protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         summing_up: review::summing_up(settings, run)?,
         summariser: summariser(settings)?,
         context: context(settings, run),
-        group: None,
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         prompts: recipe.prompts(),
-        parent: None,
         recipe: recipe.name,
+        ..plain
     };
+    settings.put_into(&mut spec);
     let nobody_takes_over =
         spec.fallbacks.is_empty() && spec.review.as_ref().is_none_or(|review| review.fallbacks.is_empty());
     if spec.on_rate_limit == OnRateLimit::Fallback && nobody_takes_over {
@@ -295,7 +286,7 @@ fn session_policy(settings: &Settings, agent: &AgentChoice) -> Result<SessionPol
         return Err(UsageError::NotKeptAlive {
             agent: agent.name.clone(),
             origin: settings.session.origin.clone(),
-            known: KNOWN_AGENTS.iter().filter(|known| known.keeps_alive).map(|known| known.name).collect(),
+            known: KNOWN_AGENTS.iter().filter(|known| known.keeps_alive()).map(|known| known.name).collect(),
         });
     }
     Ok(policy)

@@ -28,11 +28,17 @@ pub trait Value: Sized {
     const EXPECTED: &'static str;
     /// One as it stands in a file.
     const EXAMPLE: &'static str;
+    /// The words that it can be, if it is one of a few.
+    const WORDS: &'static [&'static str] = &[];
 
     /// `None` if it is of another type altogether.
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>>;
     /// From a flag or the environment.
     fn from_text(text: &str) -> Result<Self, ValueError>;
+    /// From a flag that was given so often.
+    fn from_items(items: Vec<String>) -> Result<Self, ValueError> {
+        Self::from_text(items.last().map_or("", String::as_str))
+    }
     fn json(&self) -> Json;
     fn schema() -> Json;
 }
@@ -114,10 +120,6 @@ impl Promise {
             ));
         }
         Ok(Self(text))
-    }
-
-    pub(super) fn of_known(text: &'static str) -> Self {
-        Self(text.to_owned())
     }
 
     /// `None` for an empty one.

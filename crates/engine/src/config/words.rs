@@ -25,6 +25,7 @@ macro_rules! words {
         impl $crate::config::value::Value for $type {
             const EXPECTED: &'static str = $expected;
             const EXAMPLE: &'static str = $example;
+            const WORDS: &'static [&'static str] = &[$($word),+];
 
             fn from_toml(value: &toml_edit::Value) -> Option<Result<Self, $crate::config::value::ValueError>> {
                 value.as_str().map(Self::from_text)

@@ -26,7 +26,6 @@ use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::stop::Status;
-use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
@@ -37,7 +36,7 @@ use crate::limits;
 use crate::loop_log;
 use crate::notify::Notifier;
 use crate::places::Place;
-use crate::proxy::{Denied, Proxy, Upstream};
+use crate::proxy::{Denied, Proxy, Upstream, host_list};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
 pub use merge_gates::{Candidates, FreshRun, RedGate};
@@ -445,7 +444,7 @@ fn way_out(
         NetworkAccess::Deny | NetworkAccess::Allow => return Ok(None),
     };
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot open the proxy: {error}"));
-    let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
+    let list = host_list(hosts).map_err(|error| lost(&error))?;
     let path = engine.data.proxy_socket(&state.id);
     Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map(Some).map_err(|error| lost(&error))
 }
