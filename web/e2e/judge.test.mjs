@@ -170,6 +170,10 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await gate.getByText("failed").waitFor();
   await gate.getByText("passed").waitFor();
   await page.locator("[data-diffstat]").getByText("1 file").waitFor();
+  // On a phone the bar below has all of its buttons in sight.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(async () => { const box = await page.locator("[data-phase-bar]").getByRole("button", { name: "Reject" }).boundingBox(); return box !== null && box.y + box.height <= 844; }, true);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await card.getByRole("button", { name: "Take over" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Take over" }).click();
   await page.locator("[data-takeover]").getByText("windlass resume judged").waitFor();
