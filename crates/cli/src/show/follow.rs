@@ -175,6 +175,7 @@ impl Only {
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }
                 | Event::Merged { .. }
+                | Event::MergeRefused { .. }
                 | Event::Minimised { .. }
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp

@@ -337,6 +337,9 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
                 Some(merge) => row("merged", format!("into {} at {}", merge.target, short(&merge.commit))),
                 None => row("merge", format!("windlass merge {0}, or git merge {branch}", state.name)),
             }
+            if let Some(refused) = &state.merge_refused {
+                row("last merge", one_line(&refused.to_string(), 300));
+            }
             row("workspace", workspace.dir.clone());
         }
         _ => row("review", format!("git diff {}..{}", short(base), short(head))),
