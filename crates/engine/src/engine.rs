@@ -19,7 +19,6 @@ use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::{DataDir, rubbish};
-
 use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
