@@ -19,13 +19,12 @@ use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::{DataDir, rubbish};
-use crate::drain::Drain;
 use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
 use crate::outside::Outside;
-use crate::places::Places;
+use crate::places::{Drain, Places};
 use crate::ports::Ports;
 use crate::secrets::LastSecrets;
 use crate::socket::Hub;
@@ -87,7 +86,8 @@ pub struct Engine {
     pub(crate) ports: Ports,
     /// Who may run now.
     pub places: Places,
-    pub(crate) drain: Drain,
+    /// Whether this process lets go of its loops.
+    pub drain: Drain,
     pub(crate) last_secrets: LastSecrets,
     /// Loops with an id that was decided before are made one after the other: what a killed process left of one is removed first.
     pub(crate) making: tokio::sync::Mutex<()>,

@@ -140,7 +140,7 @@ fn leaving(
     tokio::spawn(async move {
         let _ = asked.wait_for(|asked| *asked).await;
         if let Some(time) = drain {
-            engine.drain();
+            engine.drain.begin();
             print("draining: nothing new is started; running turns end first\n");
             engine.clock.sleep_until(engine.clock.now() + Duration::from_millis(time.get())).await;
         }
@@ -175,7 +175,7 @@ impl Serving {
             self.take_up_queue(!once).await?;
             self.take_up().await?;
             self.look_at_projects(here.as_deref()).await?;
-            if *self.shutdown.borrow() || self.engine.is_draining() || (once && self.driving.is_empty()) {
+            if *self.shutdown.borrow() || self.engine.drain.has_begun() || (once && self.driving.is_empty()) {
                 break;
             }
             let next = self.due.values().min().copied();
@@ -190,7 +190,7 @@ impl Serving {
                 // What this very process writes is seen as well; it is not worth more than a look now and then.
                 () = changed(&mut self.changes), if !once => {}
                 _ = shutdown.wait_for(|leave| *leave) => break,
-                () = self.engine.drains() => break,
+                () = self.engine.drain.begins() => break,
             }
         }
         self.handed.close();

@@ -36,7 +36,7 @@ async fn drained_loop_is_left_after_its_turn_is_committed_and_continues_elsewher
     let held = create(&leaving, &world, Some(agent.command_line()), Options::default()).await;
     let watched = Watched::drive(&leaving, held);
     off_the_runtime(&agent, |agent| agent.wait_touched("reached")).await;
-    leaving.drain();
+    leaving.drain.begin();
     agent.open_gate("go");
     let id = watched.id.clone();
     let left = tokio::time::timeout(windlass_testkit::HUNG, watched.driving.ended()).await.expect("it never leaves");
@@ -67,7 +67,7 @@ async fn loop_that_waits_is_left_at_once_by_a_drain() {
     let held = create(&engine, &world, None, options).await;
     let mut watched = Watched::drive(&engine, held);
     watched.until(1, |event| matches!(event, Event::WaitStarted { .. })).await;
-    engine.drain();
+    engine.drain.begin();
     let left = tokio::time::timeout(windlass_testkit::HUNG, watched.driving.ended()).await.expect("it never leaves");
     assert_eq!(left.unwrap(), Left::ShutDown);
 }

@@ -30,13 +30,12 @@ use windlass_core::stop::Status;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::data::rubbish;
-use crate::drain::Leave;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
 use crate::loop_log;
 use crate::notify::Notifier;
-use crate::places::Place;
+use crate::places::{Leave, Place};
 use crate::proxy::{Denied, Proxy, Upstream, host_list};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
@@ -274,7 +273,7 @@ impl Driver {
                     self.leaving = changed.is_err() || *self.shutdown.borrow();
                     self.leave().await?;
                 }
-                () = self.engine.drains(), if leave == Leave::Stay => {}
+                () = self.engine.drain.begins(), if leave == Leave::Stay => {}
                 report = self.reports.recv() => match report {
                     Some(report) => self.hear(report).await?,
                     None => return Err(DriveError::Lost("no effect can report results".into())),
@@ -322,7 +321,7 @@ impl Driver {
     }
 
     fn leave_as(&self) -> Leave {
-        if self.leaving { Leave::Now } else { self.engine.leave(&self.shutdown) }
+        if self.leaving { Leave::Now } else { self.engine.drain.leave(&self.shutdown) }
     }
 
     /// What the machine wants; of a process that leaves, what has to be brought to an end before: a turn that was told to end, a
@@ -545,7 +544,7 @@ impl Driver {
                         return Ok(false);
                     }
                 }
-                () = engine.drains() => {
+                () = engine.drain.begins() => {
                     if self.queueing == Queueing::Watched {
                         self.leave_queue().await?;
                     }

@@ -13,10 +13,10 @@ use windlass_core::ids::LoopId;
 
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
-use crate::drain::Leave;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
 use crate::notify::Notifier;
+use crate::places::Leave;
 use crate::socket::Line;
 use windlass_store::ListFilter;
 
@@ -133,7 +133,7 @@ impl<K: Kind> Driver<K> {
                 self.changed();
             }
             self.look_at_loops().await?;
-            let leaving = self.engine.leave(&self.shutdown) != Leave::Stay;
+            let leaving = self.engine.drain.leave(&self.shutdown) != Leave::Stay;
             let wanted = match (leaving, self.held.state.row().status) {
                 (false, GroupStatus::Running) => self.held.state.effects(),
                 (true, _) | (false, GroupStatus::Paused | GroupStatus::Ended(_)) => Vec::new(),
@@ -142,7 +142,7 @@ impl<K: Kind> Driver<K> {
             if self.tasks.is_empty() && wanted.is_empty() && (leaving || !self.kind.stays()) {
                 return Ok(if leaving { Left::ShutDown } else { Left::Settled });
             }
-            let told = self.engine.told_to_leave(self.shutdown.clone());
+            let told = self.engine.drain.told_to_leave(self.shutdown.clone());
             tokio::select! {
                 // In this order, so that a simulation repeats; each of the first three passes when it is heard.
                 biased;

@@ -9,9 +9,9 @@ use windlass_core::machine::{Input, Opener, Raise, Refusal, Verdict};
 use windlass_core::stop::{End, Status, WaitReason};
 
 use crate::command::Command;
-use crate::drain::Leave;
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
+use crate::places::Leave;
 use crate::view::LoopView;
 use crate::work::span;
 use windlass_store::{Listed, StoreError};
@@ -71,7 +71,7 @@ pub async fn drive(
     shutdown: watch::Receiver<bool>,
 ) -> Result<(), EngineError> {
     loop {
-        if engine.leave(&shutdown) != Leave::Stay {
+        if engine.drain.leave(&shutdown) != Leave::Stay {
             return Ok(());
         }
         match engine.take(id).await {
@@ -81,7 +81,7 @@ pub async fn drive(
         }
         tokio::select! {
             left = others_driver_left(engine, id, shutdown.clone()) => left?,
-            () = engine.told_to_leave(shutdown.clone()) => return Ok(()),
+            () = engine.drain.told_to_leave(shutdown.clone()) => return Ok(()),
         };
         let rests = report(engine, id).await?.is_none_or(|report| report.rests());
         if rests {

@@ -4,6 +4,8 @@
 //! crash leaves nothing to clean up. Loops that wait stand in line: each has locked its own file there, and only
 //! the first tries for a place.
 
+mod drain;
+
 use std::any::Any;
 use std::fs::File;
 use std::io;
@@ -18,6 +20,7 @@ use uuid::Uuid;
 
 use crate::changes;
 use crate::data::private_dir;
+pub use drain::{Drain, Leave};
 
 /// Loops that run immediately if nobody says another number.
 pub const DEFAULT_MAX_RUNNING: u32 = 8;

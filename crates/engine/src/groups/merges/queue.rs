@@ -10,11 +10,11 @@ use windlass_core::ids::{LoopId, slug};
 
 use super::{MergesCommand, MergesKind, MergesView};
 use crate::command::Answer;
-use crate::drain::Leave;
 use crate::driver::Left;
 use crate::engine::{Engine, EngineError};
 use crate::groups::{HeldGroup, member};
 use crate::journal::JournalError;
+use crate::places::Leave;
 use windlass_store::{ListFilter, Rows, StoreError};
 
 /// So many loops are judged together at most.
@@ -135,7 +135,7 @@ impl Engine {
         shutdown: watch::Receiver<bool>,
     ) -> Result<Left, EngineError> {
         loop {
-            if self.leave(&shutdown) != Leave::Stay {
+            if self.drain.leave(&shutdown) != Leave::Stay {
                 return Ok(Left::ShutDown);
             }
             match self.take_group::<Merges>(id).await {
@@ -151,7 +151,7 @@ impl Engine {
                     let id = LoopId(id.0.clone());
                     tokio::select! {
                         left = member::others_driver_left(self, &id, shutdown.clone()) => left?,
-                        () = self.told_to_leave(shutdown.clone()) => false,
+                        () = self.drain.told_to_leave(shutdown.clone()) => false,
                     };
                 }
                 Err(error) => return Err(error),

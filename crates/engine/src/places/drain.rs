@@ -3,11 +3,9 @@
 
 use tokio::sync::watch;
 
-use crate::engine::Engine;
-
 /// How a driver shall leave its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub enum Leave {
     Stay,
     /// When nothing would be cut off.
     AtBoundary,
@@ -17,7 +15,7 @@ pub(crate) enum Leave {
 
 /// Whether the process drains.
 #[derive(Debug)]
-pub(crate) struct Drain(watch::Sender<bool>);
+pub struct Drain(watch::Sender<bool>);
 
 impl Default for Drain {
     fn default() -> Self {
@@ -25,25 +23,25 @@ impl Default for Drain {
     }
 }
 
-impl Engine {
+impl Drain {
     /// Lets go of all loops that this process drives, each at its next boundary. There is no way back.
-    pub fn drain(&self) {
-        self.drain.0.send_replace(true);
+    pub fn begin(&self) {
+        self.0.send_replace(true);
     }
 
-    pub fn is_draining(&self) -> bool {
-        *self.drain.0.borrow()
+    pub fn has_begun(&self) -> bool {
+        *self.0.borrow()
     }
 
     /// Returns when the process drains.
-    pub async fn drains(&self) {
-        // The sender is this engine's.
-        let _ = self.drain.0.subscribe().wait_for(|drain| *drain).await;
+    pub async fn begins(&self) {
+        // The sender is this one.
+        let _ = self.0.subscribe().wait_for(|drain| *drain).await;
     }
 
     /// How the process shall leave, which is told to leave at once by `shutdown`.
-    pub(crate) fn leave(&self, shutdown: &watch::Receiver<bool>) -> Leave {
-        match (*shutdown.borrow(), self.is_draining()) {
+    pub fn leave(&self, shutdown: &watch::Receiver<bool>) -> Leave {
+        match (*shutdown.borrow(), self.has_begun()) {
             (true, _) => Leave::Now,
             (false, true) => Leave::AtBoundary,
             (false, false) => Leave::Stay,
@@ -51,11 +49,11 @@ impl Engine {
     }
 
     /// Returns when the process shall leave, now or at a boundary.
-    pub(crate) async fn told_to_leave(&self, mut shutdown: watch::Receiver<bool>) {
+    pub async fn told_to_leave(&self, mut shutdown: watch::Receiver<bool>) {
         // A sender that is gone cannot ask for anything any more.
         tokio::select! {
             _ = shutdown.wait_for(|leave| *leave) => {}
-            () = self.drains() => {}
+            () = self.begins() => {}
         }
     }
 }
