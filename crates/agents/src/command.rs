@@ -209,6 +209,7 @@ impl CommandSession {
                 AgentEvent::Usage { .. } if matches!(self.output, Output::Text { .. }) => self.error = None,
                 AgentEvent::Error { .. }
                 | AgentEvent::Usage { .. }
+                | AgentEvent::Account { .. }
                 | AgentEvent::Text { .. }
                 | AgentEvent::Thinking { .. }
                 | AgentEvent::ToolUse { .. }
@@ -241,6 +242,7 @@ impl CommandSession {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::Session { .. }
             | AgentEvent::Usage { .. }
+            | AgentEvent::Account { .. }
             | AgentEvent::Raw { .. } => {}
         }
     }

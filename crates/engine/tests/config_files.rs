@@ -130,7 +130,7 @@ queue_per_project = 3
 queue_per_account = 4
 queue_tokens_per_hour = 100000
 queue_usd_per_hour = 2.5
-queue_merge = true
+merge = \"queue\"
 queue_keep = \"30%\"
 ";
     assert_eq!(text.lines().count(), KEYS.len(), "the test has every key");

@@ -158,6 +158,7 @@ pub fn every_event() -> Vec<Event> {
         Event::QuestionAnswered { id: "q1".into(), by: AnsweredBy::Default, answer: Some("this".into()), told: true },
         Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
         Event::LoopMoved { from: Some("there".into()), to: "here".into() },
+        Event::AccountReported { turn, windows: vec![window(83)] },
     ]
 }
 
@@ -243,8 +244,9 @@ fn the_list_above_has_every_event() {
         Event::QuestionAnswered { .. } => 54,
         Event::Minimised { .. } => 55,
         Event::LoopMoved { .. } => 56,
+        Event::AccountReported { .. } => 57,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..57).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..58).collect::<Vec<_>>());
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::profiles::Profile;
 use super::recipe::{Recipe, Recipes};
 use super::value::{Promise, Value, ValueError};
 use super::wake::Wake;
-use super::words::{BranchTemplate, Sandbox};
+use super::words::{BranchTemplate, MergeBy, Sandbox};
 
 /// One setting, as people know it.
 #[derive(Debug, Clone, Copy)]
@@ -511,12 +511,13 @@ settings! {
         env: "WINDLASS_QUEUE_USD_PER_HOUR", flag: None, default: "none",
         doc: "The same in US dollars, for agents that report their cost",
     }
-    queue_merge: bool {
-        env: "WINDLASS_QUEUE_MERGE", flag: None, default: "false",
-        doc: "Hand verified goals of the queue to the merge queue. Goals that depend on them start when they are merged",
+    merge: MergeBy {
+        env: "WINDLASS_MERGE", flag: None, default: "off",
+        doc: "queue hands verified goals of the queue, and verified milestones that 'windlass serve' starts, to the merge queue. \
+              What comes after them starts when they are merged",
     }
     queue_keep: Percent {
         env: "WINDLASS_QUEUE_KEEP", flag: None, default: "20%",
-        doc: "Part of queue_tokens_per_hour and queue_usd_per_hour that the queue leaves to you",
+        doc: "Part of an account that the queue leaves to you: of the windows that its agent reports, of queue_tokens_per_hour, and of queue_usd_per_hour",
     }
 }

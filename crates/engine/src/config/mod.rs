@@ -64,7 +64,7 @@ pub use typescript::typescript;
 pub use usage::UsageError;
 pub use value::{Promise, Value, ValueError};
 pub use wake::Wake;
-pub use words::{BranchTemplate, Sandbox};
+pub use words::{BranchTemplate, MergeBy, Sandbox};
 
 use environment::language;
 use origin::Layer;
@@ -146,7 +146,7 @@ fn defaults() -> Options {
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         queue_per_project: Some(Slots::of_known(QueueLimits::default().per_project)),
         queue_per_account: Some(Slots::of_known(QueueLimits::default().per_account)),
-        queue_merge: Some(false),
+        merge: Some(MergeBy::Off),
         queue_keep: Some(Percent::of_known(20)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),

@@ -56,7 +56,7 @@ const HARMLESS: &[&str] = &[
     "queue_tokens_per_hour",
     "queue_usd_per_hour",
     "queue_keep",
-    "queue_merge",
+    "merge",
     "on_limit",
     "on_rate_limit",
     "question_wait",
