@@ -3,13 +3,14 @@
 //!
 //! `subtype` stays "success" on API errors, so `is_error` decides. Costs are the agent's own.
 
+mod account;
+
 use serde_json::{Value, json};
 use windlass_core::agent::{AgentEvent, ErrorKind};
 use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
 use windlass_process::Stdin;
 
-use crate::account;
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, status, text};
 use crate::messages;

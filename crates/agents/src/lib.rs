@@ -3,7 +3,6 @@
 //! Adapters do no I/O: `launch` describes what to start, a `Session` reads the output and yields neutral
 //! events, and finally the outcome of the turn. The same session reads a live agent and a stored transcript.
 
-mod account;
 mod acp;
 mod claude;
 mod codex;

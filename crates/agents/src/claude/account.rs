@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_core::agent::AccountWindow;
 
 /// The windows in a `rate_limit_info`; none if it names no figures, as before the first request and with an API key.
-pub(crate) fn windows(info: &Value) -> Vec<AccountWindow> {
+pub(super) fn windows(info: &Value) -> Vec<AccountWindow> {
     let all = info["unifiedWindows"].as_object();
     let known: Vec<AccountWindow> = all.into_iter().flatten().filter_map(|(name, value)| window(name, value)).collect();
     if !known.is_empty() {
