@@ -73,13 +73,13 @@ export interface WindlassSettings {
   model?: string;
   /** Network access in the sandbox: allow all (allow), deny all (deny), or only network_hosts (list). Default: allow. */
   network?: "allow" | "deny" | "list";
-  /** Hosts to allow with network = "list": example.org, example.org:8443, *.example.org, an IP address, or the predefined lists @models and @registries. Default: @models and @registries. */
+  /** Hosts to allow with network = "list": example.org, example.org:8443, *.example.org, an IP address, or the predefined lists @models and @registries. Default: @models, @registries. */
   network_hosts?: Array<string>;
   /** Command that your shell runs to notify you about a loop, with the message as JSON on standard input. Default: none. */
   notify_command?: string;
   /** Show desktop notifications with notify-send or osascript, if available. Default: false. */
   notify_desktop?: boolean;
-  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed, and stopped. */
+  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed, stopped. */
   notify_on?: Array<string>;
   /** HTTP or HTTPS URL to post notifications to. Default: none. */
   notify_webhook?: string;
@@ -91,7 +91,7 @@ export interface WindlassSettings {
   on_rate_limit?: "wait" | "fallback" | "pause";
   /** Plan file for the refine recipe; Windlass reads it once, at the start of the loop. Default: the newest one in plan_dirs. */
   plan?: string;
-  /** Directories to search for a plan if none is given; the newest *.md file wins. Default: .windlass/plans and .claude/plans. */
+  /** Directories to search for a plan if none is given; the newest *.md file wins. Default: .windlass/plans, .claude/plans. */
   plan_dirs?: Array<string>;
   /** Whether the agent first writes a plan in a separate turn, in the audited recipe without a plan. Default: false. */
   plan_first?: boolean;
@@ -196,7 +196,7 @@ export interface AgentProfile {
   /** How it is installed and logged in, and which version was tried */
   about?: AboutAgent;
   /** Adapter to use: command, claude, codex, copilot, opencode, gemini, qwen, or acp */
-  adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen" | "acp";
+  adapter?: "command" | "claude" | "codex" | "copilot" | "gemini" | "opencode" | "qwen" | "acp";
   /** Regular expression whose first group is the answer, for text output; a promise counts only there */
   answer_pattern?: string;
   /** Arguments after all others */

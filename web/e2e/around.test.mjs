@@ -25,12 +25,14 @@ test("palette_finds_pages_loops_and_actions_by_keyboard", async () => {
   await page.getByRole("heading", { name: "tried" }).waitFor();
   await page.keyboard.press("Control+k");
   await box.fill("roll");
+  await page.getByRole("option", { name: /Roll back/, selected: true }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").getByText("Choose the iteration to return to.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
   await box.fill("agen");
+  await page.getByRole("option", { name: /Agents/, selected: true }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.pathname === "/agents");
   assert.deepEqual(page.complaints, []);
@@ -57,7 +59,7 @@ test("title_counts_what_needs_a_person_and_the_browser_notifies", async () => {
   const second = await world.loop("Try it again", { agent: "trier", gates: ["test -f never"], max_iterations: 1 }, { name: "again" });
   await world.stopped(second.id);
   await page.waitForFunction(() => document.title.startsWith("(2)"), null, { timeout: 60_000 });
-  assert.deepEqual(await page.evaluate(() => window.notes), ["again · shop: Limit reached: all iterations used"]);
+  await becomes(() => page.evaluate(() => window.notes), ["again · shop: Limit reached: all iterations used"]);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -82,7 +84,7 @@ test("new_loop_offers_found_gates_and_an_earlier_loop_as_template", async () => 
   await page.goto(`${world.origin}/new`);
   await page.locator("select[name=project]").selectOption(project);
   await page.locator("[data-found]").getByRole("button", { name: "cargo test" }).first().click();
-  assert.match(await page.locator("textarea[name=gates]").inputValue(), /^cargo test/);
+  await becomes(() => page.locator("textarea[name=gates]").inputValue(), /^cargo test/);
   await page.getByLabel("Start from an earlier loop").selectOption(earlier.id);
   await becomes(() => page.locator("textarea[name=goal]").inputValue(), "Fix the parser");
   await becomes(() => page.locator("textarea[name=gates]").inputValue(), "true");

@@ -33,7 +33,7 @@ test("group_page_follows_its_tries_until_the_best_is_picked", async () => {
   await line(page, 1).getByText("Running").waitFor();
   await line(page, 1).getByText("$0.50").waitFor();
   await line(page, 3).getByText("Limit reached").waitFor();
-  assert.equal(await page.locator("[data-rules] li").count(), 7);
+  await becomes(() => page.locator("[data-rules] li").count(), 7);
   await page.locator("[data-rules] li").first().getByText("verified").waitFor();
   world.go("finish");
   // Nothing is loaded again: the page hears of it.
@@ -43,8 +43,8 @@ test("group_page_follows_its_tries_until_the_best_is_picked", async () => {
   await line(page, 2).getByText("Cancelled").waitFor();
   await page.locator("[data-group=completed]").waitFor();
   await page.locator("[data-rules] [aria-current]").getByText("verified").waitFor();
-  assert.equal(await line(page, 1).getAttribute("data-won"), "true");
-  assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0, "there is nothing left to stop");
+  await becomes(() => line(page, 1).getAttribute("data-won"), "true");
+  await becomes(() => page.getByRole("button", { name: "Stop" }).count(), 0, "there is nothing left to stop");
   await page.getByRole("button", { name: "Merge live-1" }).waitFor();
   // A try leads to its loop, and the loop back to the group.
   await line(page, 1).getByRole("link", { name: "live-1" }).click();
@@ -93,7 +93,7 @@ test("tries_outside_their_range_are_refused_at_their_field", async () => {
   const page = await world.page({ locale: "zh-TW" });
   await page.goto(`${world.origin}/new?project=${encodeURIComponent(world.repo)}`);
   await page.locator("input[name=tries]").fill("99");
-  assert.equal(await page.locator("input[name=tries]").inputValue(), "16", "more are not offered");
+  await becomes(() => page.locator("input[name=tries]").inputValue(), "16", "more are not offered");
   const response = await fetch(`${world.origin}/api/groups/tries`, { method: "POST", headers: { Authorization: `Bearer ${world.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ run: { project: world.repo, goal: "g" }, tries: 99 }) });
   const { error } = await response.json();
   assert.deepEqual([response.status, error.field, error.message_code], [400, "tries", { id: "tries_range", params: { count: "99", most: "16" } }]);
@@ -109,15 +109,15 @@ test("loops_of_a_group_are_compared_from_the_list_with_their_difference", async 
   await page.getByRole("heading", { level: 2 }).filter({ hasText: "pair" }).getByRole("link", { name: "pair" }).waitFor();
   await page.getByRole("link", { name: "Try 2 of pair" }).waitFor();
   await page.getByLabel("Select pair-1").check();
-  await page.locator("[data-bulk]").getByRole("button", { name: "Compare" }).isDisabled();
+  await page.locator("[data-bulk]").getByRole("button", { name: "Compare" }).and(page.locator(":disabled")).waitFor(); // One is compared with nothing.
   await page.getByLabel("Select pair-2").check();
   await page.locator("[data-bulk]").getByRole("link", { name: "Compare 2" }).click();
   await page.waitForURL((url) => url.pathname === "/compare");
   const fact = (name) => page.locator(`[data-fact=${name}] td`);
   await fact("outcome").first().getByText("Verified").waitFor();
-  assert.deepEqual(await fact("gates").allTextContents(), ["1 of 1 gates pass", "1 of 1 gates pass"]);
-  assert.deepEqual((await fact("cost").allTextContents()).toSorted(), ["$0.25", "$0.50"]);
-  assert.match((await fact("changes").allTextContents()).join(), /\+1 −0.*\+3 −0|\+3 −0.*\+1 −0/);
+  await becomes(() => fact("gates").allTextContents(), ["1 of 1 gates pass", "1 of 1 gates pass"]);
+  await becomes(async () => (await fact("cost").allTextContents()).toSorted(), ["$0.25", "$0.50"]);
+  await becomes(async () => (await fact("changes").allTextContents()).join(), /\+1 −0.*\+3 −0|\+3 −0.*\+1 −0/);
   // How the work of one differs from that of the other.
   await page.locator("[data-file='work.txt']").waitFor();
   await page.locator("[data-diff]").getByText("three").waitFor();
@@ -137,7 +137,7 @@ test("fork_from_an_iteration_shows_its_parent_and_compares_with_it", async () =>
   await page.locator("[data-strip] button").first().click();
   await page.getByRole("button", { name: "Fork from here" }).click();
   const dialog = page.getByRole("dialog");
-  assert.equal(await dialog.locator("select[name=at]").inputValue(), "1");
+  await becomes(() => dialog.locator("select[name=at]").inputValue(), "1");
   await dialog.locator("select[name=agent]").selectOption("right");
   await dialog.locator("input[name=name]").fill("second");
   await dialog.getByRole("button", { name: "Fork" }).click();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { World } from "./world.mjs";
+import { World, becomes } from "./world.mjs";
 
 const world = new World();
 /** The hostile server, and what browsers sent to it. */
@@ -33,7 +33,7 @@ test("the login link: used once, gone from the address, kept for this origin, an
   const page = await context.newPage();
   await page.goto(link);
   await page.getByText("No loops yet").waitFor();
-  assert.equal(page.url(), `${world.origin}/`);
+  await becomes(() => page.url(), `${world.origin}/`);
   assert.deepEqual(await context.cookies(), [], "no cookie is set");
   await page.reload();
   await page.locator("[data-connection=open]").waitFor();
@@ -66,8 +66,8 @@ test("log out ends the session here and on the server; a revoked session shows h
   await page.getByRole("button", { name: "Theme and language" }).click();
   await page.getByRole("menuitem", { name: "Log out" }).click();
   await page.getByText("This browser is not logged in").waitFor();
-  assert.deepEqual(JSON.parse(world.call("serve", "sessions", "--json")), []);
-  assert.equal(await page.evaluate(() => localStorage.getItem("windlass.session")), null);
+  await becomes(() => JSON.parse(world.call("serve", "sessions", "--json")), []);
+  await becomes(() => page.evaluate(() => localStorage.getItem("windlass.session")), null);
   await page.context().close();
   const other = await world.page();
   await other.locator("[data-connection=open]").waitFor();
@@ -163,6 +163,6 @@ test("the name localhost, behind which a hostile server could have the other add
   const port = new URL(world.origin).port;
   await page.goto(world.newLink().replace("127.0.0.1", "localhost"));
   await page.locator("[data-connection=open]").waitFor();
-  assert.equal(page.url(), `http://127.0.0.1:${port}/`);
+  await becomes(() => page.url(), `http://127.0.0.1:${port}/`);
   await context.close();
 });

@@ -18,14 +18,14 @@ let paths = [];
 before(async () => {
   world.agent("hostile", `
     const bad = ${JSON.stringify(HOSTILE)};
+    await event({ type: "tool_use", id: "2", name: "Read", input: "y".repeat(10_000_000) });
+    await say("z".repeat(10_000_000));
     await say("said " + bad + " \\u001b[31mred\\u001b[0m \\u001b]0;title\\u0007 \\u001b]8;;javascript:alert(1)\\u0007click\\u001b]8;;\\u0007 \\u202eevil");
     await event({ type: "thinking", text: "thought " + bad });
     await event({ type: "tool_use", id: "1", name: bad, input: "@@ -1 +1 @@\\n-old " + bad + "\\n+new " + bad });
     await event({ type: "tool_result", id: "1", output: bad, is_error: true });
     if (iteration > 1) await event({ type: "error", kind: "other", message: bad });
     write("\u202eexe.txt", "a \u202e b \u001b[31m c\\n");
-    await event({ type: "tool_use", id: "2", name: "Read", input: "y".repeat(10_000_000) });
-    await event({ type: "text", text: "z".repeat(10_000_000) });
     write("<script>window.hacked = 1<\\/script>.txt".replace("\\\\/", "_").replaceAll("/", "_"), bad + "\\n");
     await usage(1000, 100, 0.1, bad);
     await say(DONE);
@@ -107,11 +107,14 @@ test("what agents write stays text everywhere: scripts, markup, escapes, in goal
   const reviewer = page.locator("[data-side=reviewer]");
   const card = reviewer.locator("[data-review=dirty]");
   await card.getByText("<script>alert(1)</script>.txt:1", { exact: true }).waitFor();
-  assert.equal(await card.getByText(HOSTILE).count(), 2, "what is wrong, and when it shows");
+  await becomes(() => card.getByText(HOSTILE).count(), 2, "what is wrong, and when it shows");
   assert.equal(await reviewer.getByText("windlass-review").count(), 0, "the review is shown as what it means");
   await card.getByRole("button", { name: "As written" }).click();
   await card.getByText("```windlass-review").waitFor();
   assert.doesNotMatch(await card.innerText(), INVISIBLE);
+  // Ten megabytes before it do not push the end out of a pane that follows.
+  await page.locator("[data-follow=coder][aria-pressed=true]").waitFor();
+  await log.getByText("Limit reached").waitFor();
   await page.goto(world.origin + paths.find((path) => path.endsWith("findings")));
   await page.getByRole("listitem").getByText(HOSTILE).first().waitFor();
   await page.goto(world.origin + paths.find((path) => path.endsWith("diff")));
@@ -147,15 +150,17 @@ test("the theme is the system's, until somebody chooses; charts follow", async (
   await page.goto(world.origin + paths.find((path) => path.endsWith("tab=usage")));
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const chart = () => page.locator("[data-column] rect").first().evaluate((bar) => getComputedStyle(bar).fill);
+  await settled(page);
   const dark = { ground: await ground(), chart: await chart() };
   await page.getByRole("button", { name: "Theme and language" }).click();
   await page.getByRole("menuitemcheckbox", { name: "Light" }).click();
-  assert.notEqual(await ground(), dark.ground);
-  const light = await chart();
-  assert.notEqual(light, dark.chart);
+  await becomes(async () => (await ground()) !== dark.ground && (await chart()) !== dark.chart, true);
   await page.reload();
   await settled(page);
-  assert.notEqual(await ground(), dark.ground);
-  assert.equal(await chart(), light, "as if it had been painted in light from the beginning");
+  const light = { ground: await ground(), chart: await chart() };
+  assert.notDeepEqual(light, dark);
+  await page.getByRole("button", { name: "Theme and language" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Dark" }).click();
+  await becomes(async () => ({ ground: await ground(), chart: await chart() }), dark, "as if it had been painted in dark from the beginning");
   await page.context().close();
 });

@@ -32,7 +32,7 @@ test("form_errors_are_at_their_field_in_chinese_with_what_to_do", async () => {
   await page.locator("input[name=name]").fill("-bad");
   const error = page.locator("[role=alert]", { hasText: "「-bad」不是有效的迴圈名稱" });
   await error.getByText("最多 64 個字元").waitFor();
-  assert.equal(await page.locator("input[name=name]").getAttribute("aria-invalid"), "true");
+  await becomes(() => page.locator("input[name=name]").getAttribute("aria-invalid"), "true");
   await page.locator("input[name=name]").fill("");
   const preview = page.getByRole("complementary");
   await preview.getByText("沒有關卡：無法驗證完成聲明").waitFor();

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
 
 const here = new URL(".", import.meta.url).pathname;
@@ -34,7 +35,7 @@ const event = (value) => new Promise((done) => process.stdout.write(JSON.stringi
 const say = (text) => event({ type: "text", text: text + "\\n" });
 const usage = (input, output, cost, model = "scripted") => event({ type: "usage", model, input_tokens: input, output_tokens: output, cost_usd: cost, messages: 1 });
 const write = (path, text) => { mkdirSync(dirname(path), { recursive: true }); writeFileSync(path, text); };
-const append = (path, text) => appendFileSync(path, text);
+const append = (path, text) => { mkdirSync(dirname(path), { recursive: true }); appendFileSync(path, text); };
 const held = (name) => new Promise((go) => { const path = WORLD + "/" + name; if (existsSync(path)) return go(); const eyes = watch(WORLD, () => { if (existsSync(path)) { eyes.close(); go(); } }); if (existsSync(path)) { eyes.close(); go(); } });
 const iteration = Number(/[^0-9](\\d+)\\.[a-z]+\\.\\d+$/.exec("." + (process.env.WINDLASS_TURN ?? ""))?.[1] ?? 1);
 const DONE = "<promise>COMPLETE</promise>";
@@ -205,13 +206,18 @@ async function freePort() {
 
 export const REVIEW = (value) => `await say("\`\`\`windlass-review\\n" + ${JSON.stringify(JSON.stringify(value))} + "\\n\`\`\`");\n`;
 
-/** Reads until what is read is as wanted: a page shows a change a moment after its cause, and one look would be a race. */
+/** Reads until what is read is as wanted, or matches it: a page shows a change a moment after its cause, and one look would be a race. */
 export async function becomes(read, wanted, why) {
+  const fits = (seen) => (wanted instanceof RegExp ? wanted.test(seen) : isDeepStrictEqual(seen, wanted));
   const until = Date.now() + 30_000;
   let seen = await read();
-  while (seen !== wanted && Date.now() < until) {
+  while (!fits(seen) && Date.now() < until) {
     await new Promise((again) => setTimeout(again, 20));
     seen = await read();
   }
-  assert.equal(seen, wanted, why);
+  if (wanted instanceof RegExp) assert.match(seen, wanted, why);
+  else assert.deepEqual(seen, wanted, why);
 }
+
+/** The address has these words after the question mark, once the page has put them there. */
+export const searches = (page, wanted) => becomes(() => new URL(page.url()).search, wanted);

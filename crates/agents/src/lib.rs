@@ -2,227 +2,42 @@
 //!
 //! Adapters do no I/O: `launch` describes what to start, a `Session` reads the output and yields neutral
 //! events, and finally the outcome of the turn. The same session reads a live agent and a stored transcript.
+//!
+//! `known` has a folder for each agent, with everything about it; `generic` the adapters for programs that a profile or a
+//! protocol describes. `start` and `output` are what adapters are made of.
 
-mod acp;
-mod claude;
-mod codex;
-mod command;
-mod copilot;
-mod fault;
-mod gemini;
-mod injected;
-mod jsonl;
-mod lines;
-mod messages;
-mod meter;
-mod opencode;
-mod places;
-mod prices;
-mod probe;
-mod qwen;
-mod reset;
-mod takeover;
-mod text;
-mod traps;
-mod words;
+mod generic;
+mod known;
+mod output;
+mod start;
+mod turn;
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use thiserror::Error;
-use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
-use windlass_core::profile::{AdapterKind, AgentProfile, McpServer};
-use windlass_core::spec::AgentChoice;
-use windlass_core::usage::UsageByModel;
-use windlass_process::CommandSpec;
+use windlass_core::agent::is_session_name;
+use windlass_core::profile::{AdapterKind, AgentProfile};
 
-use jsonl::JsonSession;
-use serde_json::{Map, Value};
+use output::text::TextDecoder;
+use start::{Adapter, Injected};
 
-pub use command::check_patterns;
-pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
-pub use places::{OwnPlace, PlaceKind, own_places};
-pub use prices::{Prices, prices_as_of};
-pub use probe::{
-    Facts, KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, known, own_variables, version_args, version_in,
+pub use generic::check_patterns;
+pub use known::facts::{Facts, VersionFit, version_args, version_in};
+pub use known::places::{OwnPlace, PlaceKind, own_places};
+pub use known::traps::{Place, ReadTrap, Trap, traps};
+pub use known::{
+    ADAPTERS, Counts, DESCRIBED_AGENTS, DescribedAgent, KNOWN_AGENTS, KnownAgent, TEMPLATES, built_in_profiles, known,
+    model_hosts, own_variables,
 };
-pub use takeover::takeover;
-pub use traps::{Place, TRAPS, Trap};
+pub use output::prices::{Prices, prices_as_of};
+pub use start::OWN_MCP_SERVER;
+pub use turn::{Exit, Launch, LaunchError, LaunchFacts, PrivateFile, Progress, Session, SessionFacts, TurnRequest};
 
-/// One turn to be started.
-#[derive(Debug, Clone)]
-pub struct TurnRequest<'a> {
-    pub agent: &'a AgentChoice,
-    pub prompt: &'a str,
-    /// The same prompt as a file, for agents that read it from there.
-    pub prompt_file: PathBuf,
-    /// The agent's own session to continue in.
-    pub session: Option<&'a str>,
-    pub cwd: PathBuf,
-    /// The environment to start from.
-    pub env: BTreeMap<String, String>,
-    /// What replaces `{self}`: the path of this program.
-    pub own_program: PathBuf,
-}
-
-/// Extra input for an adapter of a built-in agent.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LaunchFacts {
-    /// Names the turn among those of all loops. Agents that let their session id be chosen get one made of it; empty
-    /// means that they choose.
-    pub turn_id: String,
-    /// The agent will run as root.
-    pub as_root: bool,
-    /// Put behind the agent's own system prompt and that of its profile.
-    pub system_prompt: Option<String>,
-    /// MCP servers, by name, in addition to those of the profile.
-    pub mcp_servers: BTreeMap<String, McpServer>,
-    /// Tools denied on top of those of the profile, in the agent's own notation.
-    pub denied_tools: Vec<String>,
-    /// A read-only turn: instructs the agent not to change files, if it supports that. Advice only.
-    pub read_only: bool,
-    /// The process runs in Windlass's sandbox, which enforces what may be written. An agent's own sandbox inside it
-    /// cannot start its commands, so it is switched off.
-    pub confined: bool,
-    /// Settings of the agent, in its own format, on top of those of the profile.
-    pub settings: Map<String, Value>,
-    /// Leave out the agent's own rule against `git push`, which is only advice to it anyway.
-    pub allow_push: bool,
-    /// The process is to take this turn and those to come through its standard input.
-    pub keep_alive: bool,
-}
-
-/// What to start, and what to write before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    pub command: CommandSpec,
-    /// Beside the prompt; the files and their directories are for the owner only.
-    pub files: Vec<PrivateFile>,
-}
-
-/// What a reader of a turn's output must know about the agent session it ran in.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SessionFacts {
-    /// The session the turn resumed, or the one chosen for it (`chosen_session`).
-    pub session: Option<String>,
-    /// What the earlier turns of that session used, as reported for them. Several agents give only figures for the
-    /// whole life of a session; without this a resumed turn of theirs counts everything again.
-    pub usage_before: UsageByModel,
-}
-
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum LaunchError {
-    #[error("the agent `{agent}` has no command to start")]
-    NoCommand { agent: String },
-    #[error("the prompt is too long for an argument of `{agent}`: {bytes} bytes")]
-    PromptTooLong { agent: String, bytes: usize },
-    #[error("the prompt contains a NUL character, which cannot be passed as an argument")]
-    PromptHasNul,
-    #[error("the agent `{agent}` does not support `{key}`")]
-    NoWay { agent: String, key: &'static str },
-    #[error("`{agent}` would have two MCP servers named `{server}`: one from its profile and one from Windlass")]
-    ServerTwice { agent: String, server: String },
-    #[error("Windlass needs to set the environment variable {variable} for `{agent}`, but it is already set")]
-    VariableTaken { agent: String, variable: &'static str },
-    #[error("the environment variable {variable} of `{agent}` is not a JSON object, so Windlass cannot extend it")]
-    VariableNotJson { agent: String, variable: &'static str },
-}
-
-impl LaunchError {
-    pub fn hint(&self) -> &'static str {
-        match self {
-            LaunchError::NoCommand { .. } => "add `command = [\"program\", \"argument\"]` to its profile",
-            LaunchError::PromptTooLong { .. } | LaunchError::PromptHasNul => {
-                "use {prompt_file} in its command, or remove {prompt} to pass the prompt on standard input"
-            }
-            LaunchError::NoWay { .. } => "remove it from the profile, or use an agent that supports it",
-            LaunchError::ServerTwice { .. } => "rename the server in the profile",
-            LaunchError::VariableTaken { .. } => {
-                "unset the variable, and move its content to `settings` in the profile"
-            }
-            LaunchError::VariableNotJson { .. } => "fix the variable, or unset it",
-        }
+/// The adapter of a kind of agent.
+fn adapter(kind: AdapterKind) -> &'static dyn Adapter {
+    match KnownAgent::of(kind) {
+        Some(known) => known.adapter,
+        None => generic::adapter(kind),
     }
-}
-
-/// How the agent's process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    Code(i32),
-    Signal(i32),
-    /// It did not: it ended its turn and waits for the next.
-    Waits,
-}
-
-impl Exit {
-    /// Whether nothing contradicts the agent's own report of the turn.
-    pub(crate) fn is_clean(self) -> bool {
-        match self {
-            Exit::Code(code) => code == 0,
-            Exit::Signal(_) => false,
-            Exit::Waits => true,
-        }
-    }
-}
-
-impl fmt::Display for Exit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "killed by signal {signal}"),
-            Exit::Waits => f.write_str("still running"),
-        }
-    }
-}
-
-/// Reads one turn's output. Chunks may be cut anywhere; what comes out does not depend on where.
-pub trait Session: Send + fmt::Debug {
-    fn stdout(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>);
-    fn stderr(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>);
-    /// The content of the file named by `usage_file`, before `finish`.
-    fn usage_file(&mut self, _bytes: &[u8], _events: &mut Vec<AgentEvent>) {}
-    /// The output is at its end.
-    fn finish(&mut self, events: &mut Vec<AgentEvent>);
-    /// How the turn went, once the output is at its end.
-    fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome;
-
-    /// Whether something came since this was last asked that is more than a sign of life. Only such a thing shows that
-    /// the agent is not stalled.
-    fn took_a_step(&mut self) -> bool {
-        true
-    }
-
-    /// Why the agent will never end this turn: it keeps repeating the same error.
-    fn spins(&self) -> Option<(ErrorKind, String)> {
-        None
-    }
-
-    /// Bytes for the agent's standard input, if it stays open; each is returned once.
-    fn input(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// The progress of the turn as the agent reports it. Without reports, the turn ends with the process.
-    fn progress(&self) -> Progress {
-        Progress::Working
-    }
-
-    /// Asks the agent through `input` to end its turn. Returns false if that is not supported and its process must be killed.
-    fn interrupt(&mut self) -> bool {
-        false
-    }
-}
-
-/// How far a turn is whose process may live on after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Working,
-    /// The agent has sent its last message, but background work may make it continue.
-    Lingering,
-    /// The agent waits for the next prompt.
-    Over,
 }
 
 /// What to start for a turn, with nothing else known.
@@ -232,47 +47,53 @@ pub fn launch(request: &TurnRequest<'_>) -> Result<Launch, LaunchError> {
 
 /// What to start for a turn.
 pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Launch, LaunchError> {
+    let injected = injected(request, facts)?;
+    adapter(request.agent.profile.adapter()).launch(request, facts, &injected)
+}
+
+fn injected(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Injected, LaunchError> {
     let injected = Injected::of(request.agent, facts)?;
-    match request.agent.profile.adapter() {
-        AdapterKind::Command => {
-            command::launch(request, facts, &injected).map(|command| Launch { command, files: Vec::new() })
-        }
-        AdapterKind::Claude => claude::launch(request, facts, &injected),
-        AdapterKind::Codex => codex::launch(request, facts, &injected),
-        AdapterKind::Copilot => copilot::launch(request, facts, &injected),
-        AdapterKind::Opencode => opencode::launch(request, facts, &injected),
-        AdapterKind::Gemini => gemini::launch(request, facts, &injected),
-        AdapterKind::Qwen => qwen::launch(request, facts, &injected),
-        AdapterKind::Acp => acp::launch(request, facts),
+    let profile = &request.agent.profile;
+    // What the adapter has no way for; silence would be worse than an error.
+    let refused = injected.keys().find(|key| !profile_takes(profile, key));
+    match refused {
+        Some(key) => Err(LaunchError::NoWay { agent: request.agent.name.clone(), key }),
+        None => Ok(injected),
     }
+}
+
+/// Whether an agent of this kind supports the profile's key for one session, without a change to the user's own
+/// configuration.
+pub fn takes(kind: AdapterKind, key: &str) -> bool {
+    !adapter(kind).refuses().contains(&key)
+}
+
+/// A command takes what its profile has arguments for.
+fn profile_takes(profile: &AgentProfile, key: &str) -> bool {
+    let by_arguments = key == "system_prompt" && !profile.system_prompt_args.is_empty();
+    takes(profile.adapter(), key) || profile.adapter() == AdapterKind::Command && by_arguments
+}
+
+/// The first key of a profile that its agent cannot be given.
+pub fn not_taken(profile: &AgentProfile) -> Option<&'static str> {
+    start::keys_of(profile).find(|key| !profile_takes(profile, key))
 }
 
 /// The session ID of a fresh turn, if the agent lets the caller choose it.
 pub fn chosen_session(profile: &AgentProfile, turn_id: &str) -> Option<String> {
-    match profile.adapter() {
-        AdapterKind::Claude | AdapterKind::Copilot | AdapterKind::Gemini | AdapterKind::Qwen => {
-            words::session_id(turn_id)
-        }
-        AdapterKind::Command | AdapterKind::Codex | AdapterKind::Opencode | AdapterKind::Acp => None,
-    }
+    let chosen = adapter(profile.adapter()).lets_session_be_chosen();
+    chosen.then(|| start::session_id(turn_id)).flatten()
 }
 
 /// Whether one process of the agent takes turn after turn.
 pub fn keeps_alive(profile: &AgentProfile) -> bool {
-    match profile.adapter() {
-        AdapterKind::Claude | AdapterKind::Acp => true,
-        AdapterKind::Command
-        | AdapterKind::Codex
-        | AdapterKind::Copilot
-        | AdapterKind::Opencode
-        | AdapterKind::Gemini
-        | AdapterKind::Qwen => false,
-    }
+    adapter(profile.adapter()).keeps_alive()
 }
 
 /// Whether a turn is a conversation: prompt and answers go through the agent's standard input while it runs.
 pub fn converses(profile: &AgentProfile, keep_alive: bool) -> bool {
-    profile.adapter() == AdapterKind::Acp || keep_alive && keeps_alive(profile)
+    let adapter = adapter(profile.adapter());
+    adapter.always_converses() || keep_alive && adapter.keeps_alive()
 }
 
 /// A reader for the output of a turn that `converses`, which also produces the input for the agent. In a process
@@ -283,55 +104,32 @@ pub fn conversation(
     facts: &SessionFacts,
     has_session: bool,
 ) -> Result<Box<dyn Session>, LaunchError> {
-    let profile = &request.agent.profile;
-    Ok(match profile.adapter() {
-        AdapterKind::Claude => {
-            Box::new(JsonSession::new(claude::Claude::new(profile, facts).talking(request.prompt, &launch.turn_id)))
-        }
-        AdapterKind::Acp => {
-            let injected = Injected::of(request.agent, launch)?;
-            let opening = acp::Opening {
-                mcp_servers: injected.mcp_servers,
-                // In the sandbox a reviewer may try what it likes; a mode that only looks would forbid its commands too.
-                read_only: injected.read_only && !launch.confined,
-                ..acp::Opening::new(request, &launch.turn_id, has_session)
-            };
-            Box::new(JsonSession::new(acp::Acp::new(profile, facts).talking(opening)))
-        }
-        AdapterKind::Command
-        | AdapterKind::Codex
-        | AdapterKind::Copilot
-        | AdapterKind::Opencode
-        | AdapterKind::Gemini
-        | AdapterKind::Qwen => session_with(profile, facts),
-    })
+    let injected = injected(request, launch)?;
+    Ok(adapter(request.agent.profile.adapter()).conversation(request, launch, injected, facts, has_session))
 }
 
 /// The file in which the agent leaves its usage, if it does so outside its output: for `Session::usage_file`.
 pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf> {
-    match profile.adapter() {
-        AdapterKind::Copilot => Some(usage_file_beside(prompt_file)),
-        AdapterKind::Command
-        | AdapterKind::Claude
-        | AdapterKind::Codex
-        | AdapterKind::Opencode
-        | AdapterKind::Gemini
-        | AdapterKind::Qwen
-        | AdapterKind::Acp => None,
+    adapter(profile.adapter()).usage_file().map(|name| prompt_file.with_file_name(name))
+}
+
+/// The command that opens the session for a user in the workspace; none if unknown.
+pub fn takeover(profile: &AgentProfile, session: &str) -> Option<Vec<String>> {
+    // The agent chose it, and the user runs the command without a sandbox.
+    if !is_session_name(session) {
+        return None;
     }
+    // A profile says how a turn resumes, which may be without a terminal. Of an ACP agent only the side that speaks the
+    // protocol is known.
+    let known = KnownAgent::of(profile.adapter())?;
+    let args = known.takeover.iter().map(|word| word.replace("{session}", session));
+    Some(profile.command.first().cloned().into_iter().chain(args).collect())
 }
-
-/// In its own directory, which is writable for the agent even if other directories are not.
-fn usage_file_beside(prompt_file: &Path) -> PathBuf {
-    prompt_file.with_file_name(USAGE_FILE)
-}
-
-const USAGE_FILE: &str = "agent_usage/usage.json";
 
 /// A text without terminal escapes.
 pub fn plain_text(text: &str) -> String {
     let mut plain = String::new();
-    text::TextDecoder::default().push(text.as_bytes(), &mut plain);
+    TextDecoder::default().push(text.as_bytes(), &mut plain);
     plain
 }
 
@@ -342,14 +140,20 @@ pub fn session(profile: &AgentProfile) -> Box<dyn Session> {
 
 /// A reader for one turn's output.
 pub fn session_with(profile: &AgentProfile, facts: &SessionFacts) -> Box<dyn Session> {
-    match profile.adapter() {
-        AdapterKind::Command => command::session(profile),
-        AdapterKind::Claude => Box::new(JsonSession::new(claude::Claude::new(profile, facts))),
-        AdapterKind::Codex => Box::new(JsonSession::new(codex::Codex::new(profile, facts))),
-        AdapterKind::Copilot => Box::new(JsonSession::new(copilot::Copilot::new(profile, facts))),
-        AdapterKind::Opencode => Box::new(JsonSession::new(opencode::Opencode::new(profile))),
-        AdapterKind::Gemini => Box::new(JsonSession::new(gemini::Gemini::new(profile))),
-        AdapterKind::Qwen => Box::new(JsonSession::new(qwen::Qwen::new(profile, facts))),
-        AdapterKind::Acp => Box::new(JsonSession::new(acp::Acp::new(profile, facts))),
+    adapter(profile.adapter()).session(profile, facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_that_would_be_an_option_is_not_offered() {
+        for known in KNOWN_AGENTS {
+            let profile = &built_in_profiles()[known.name];
+            assert!(takeover(profile, "0199a213-81c0").is_some_and(|words| words.len() > 1));
+            assert_eq!(takeover(profile, "--settings=evil.json"), None);
+        }
+        assert_eq!(takeover(&AgentProfile::of_command(vec!["my-agent".into()]), "0199a213-81c0"), None);
     }
 }

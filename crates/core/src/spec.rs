@@ -96,6 +96,52 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl LoopSpec {
+    /// A plain loop: one agent, one turn after another, in a tree of its own, with nothing checked or limited but time.
+    pub fn of(goal: String, agent: AgentChoice) -> Self {
+        const MINUTE_MS: u64 = 60_000;
+        Self {
+            goal,
+            recipe: String::new(),
+            agent,
+            fallbacks: Vec::new(),
+            summing_up: None,
+            review: None,
+            session: SessionPolicy::Resume,
+            commit: CommitPolicy::Off,
+            done: Done::Promise { promise: None },
+            gates: Vec::new(),
+            limits: Limits::default(),
+            on_limit: OnLimit::Stop,
+            on_rate_limit: OnRateLimit::default(),
+            on_failure: OnFailure::Stop,
+            question_wait_ms: 0,
+            time: TimeLimits { turn_timeout_ms: 60 * MINUTE_MS, stall_timeout_ms: 5 * MINUTE_MS, max_stalls: 3 },
+            workspace: WorkspaceSpec {
+                kind: WorkspaceKind::External,
+                branch: String::new(),
+                base: None,
+                allow_dirty: true,
+                setup: Vec::new(),
+                setup_credentials: false,
+                copy: Vec::new(),
+                baseline: false,
+                verify: Verify::default(),
+                subdir: None,
+            },
+            protect: Vec::new(),
+            secrets_allow: Vec::new(),
+            env_pass: Vec::new(),
+            summariser: SummariserSettings::default(),
+            sandbox: SandboxSpec::default(),
+            resources: ResourceSpec::default(),
+            context: ContextSpec::default(),
+            follow_up: String::new(),
+            group: None,
+            prompts: BTreeMap::new(),
+            parent: None,
+        }
+    }
+
     /// The agents of a role: the one that was appointed, then those that take over.
     pub fn agents(&self, role: Role) -> (&AgentChoice, &[AgentChoice]) {
         let coder = (&self.agent, &self.fallbacks[..]);

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_engine::config::{
-    FieldKind, KEYS, NOT_IN_PROJECT, PROFILE_FIELDS, ProfileField, TableKind, environment, loop_schema, profile_schema,
+    FieldKind, InProject, KEYS, PROFILE_FIELDS, ProfileField, TableKind, environment, loop_schema, profile_schema,
     schema, typescript,
 };
-use windlass_engine::trust;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
@@ -63,18 +62,18 @@ fn configuration_page() -> String {
         "{PAGE_HEAD}\n| setting | flag | variable | default | project's file | meaning |\n|---|---|---|---|---|---|\n"
     );
     for key in KEYS {
-        let flag = key.flag.map(|flag| format!("`{flag}`")).unwrap_or_default();
-        let consent = match trust::consent(key.name) {
-            _ if NOT_IN_PROJECT.contains(&key.name) => "never",
-            trust::NeedsConsent::Never => "",
-            trust::NeedsConsent::OutsideTheRepository => "inside",
-            trust::NeedsConsent::Always => "trust",
+        let flag = key.flag_name().map(|flag| format!("`{flag}`")).unwrap_or_default();
+        let consent = match key.in_project {
+            InProject::Refused => "never",
+            InProject::Harmless => "",
+            InProject::Inside => "inside",
+            InProject::NeedsConsent => "trust",
         };
         page.push_str(&format!(
             "| `{}` | {flag} | `{}` | {} | {consent} | {} |\n",
             key.name,
             key.env,
-            cell(key.default),
+            cell(&key.default_words()),
             cell(key.doc)
         ));
     }

@@ -9,37 +9,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-/// Where models are asked, by the agents that are known.
-const MODELS: &[&str] = &[
-    "api.anthropic.com",
-    "console.anthropic.com",
-    "platform.claude.com",
-    "claude.ai",
-    "api.openai.com",
-    "auth.openai.com",
-    "chatgpt.com",
-    "*.openai.azure.com",
-    "generativelanguage.googleapis.com",
-    "cloudcode-pa.googleapis.com",
-    "aiplatform.googleapis.com",
-    "oauth2.googleapis.com",
-    "api.github.com",
-    "*.githubcopilot.com",
-    "chat.qwen.ai",
-    "portal.qwen.ai",
-    "dashscope.aliyuncs.com",
-    "dashscope-intl.aliyuncs.com",
-    "opencode.ai",
-    "models.dev",
-    "openrouter.ai",
-    "api.mistral.ai",
-    "api.deepseek.com",
-    "api.moonshot.ai",
-    "api.x.ai",
-];
-
 /// Where packages come from.
-const REGISTRIES: &[&str] = &[
+pub const REGISTRIES: &[&str] = &[
     "crates.io",
     "index.crates.io",
     "static.crates.io",
@@ -74,9 +45,6 @@ const REGISTRIES: &[&str] = &[
     "dl-cdn.alpinelinux.org",
 ];
 
-/// The ready lists, by name.
-pub const READY: [(&str, &[&str]); 2] = [("@models", MODELS), ("@registries", REGISTRIES)];
-
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HostError {
     #[error("unknown host list '{0}'; use @models or @registries")]
@@ -104,12 +72,13 @@ struct Entry {
 pub struct HostList(Vec<Entry>);
 
 impl HostList {
-    pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, HostError> {
+    /// Entries that begin with `@` name one of the ready lists.
+    pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>, ready: &[(&str, &[&str])]) -> Result<Self, HostError> {
         let mut list = Vec::new();
         for entry in entries {
             if entry.starts_with('@') {
-                let ready = READY.iter().find(|(name, _)| *name == entry);
-                let (_, hosts) = ready.ok_or_else(|| HostError::NoSuchList(entry.to_owned()))?;
+                let named = ready.iter().find(|(name, _)| *name == entry);
+                let (_, hosts) = named.ok_or_else(|| HostError::NoSuchList(entry.to_owned()))?;
                 for host in *hosts {
                     list.push(Entry::read(host)?);
                 }
@@ -254,7 +223,7 @@ mod tests {
     use super::*;
 
     fn list(entries: &[&str]) -> HostList {
-        HostList::new(entries.iter().copied()).unwrap()
+        HostList::new(entries.iter().copied(), &[("@registries", REGISTRIES)]).unwrap()
     }
 
     #[test]
@@ -309,12 +278,12 @@ mod tests {
 
     #[test]
     fn ready_lists_are_whole_and_what_is_no_host_is_refused() {
-        let hosts = list(&["@models", "@registries"]);
-        assert!(hosts.allows("api.anthropic.com", 443) && hosts.allows("index.crates.io", 443));
+        let hosts = list(&["@registries", "api.example.org"]);
+        assert!(hosts.allows("api.example.org", 443) && hosts.allows("index.crates.io", 443));
         assert!(!hosts.allows("github.com", 443));
         for wrong in ["", "*", "*.", "a..b", "http://a.org", "a.org:http", "a b", "*.*.org", "a.org/path", "[::1"] {
-            assert!(HostList::new([wrong]).is_err(), "{wrong}");
+            assert!(HostList::new([wrong], &[]).is_err(), "{wrong}");
         }
-        assert!(HostList::new(["@all"]).unwrap_err().to_string().contains("@registries"));
+        assert!(HostList::new(["@all"], &[]).unwrap_err().to_string().contains("@registries"));
     }
 }

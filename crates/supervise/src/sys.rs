@@ -295,7 +295,8 @@ pub(crate) fn bring_up_loopback() -> io::Result<()> {
     check(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&socket), libc::SIOCSIFFLAGS as _, &raw const request) })
 }
 
-/// How everything of a mount, or of all mounts of a tree, may be used from now on. No program of it gets rights, no device works.
+/// How everything of a mount, or of all mounts of a tree, may be used from now on. No program of it gets rights, no device works,
+/// and what is mounted or unmounted elsewhere changes nothing in it.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MountAttributes {
@@ -311,7 +312,7 @@ pub(crate) fn set_mount_attributes(tree: BorrowedFd<'_>, wanted: MountAttributes
     let attributes = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only,
         attr_clr: 0,
-        propagation: 0,
+        propagation: libc::MS_PRIVATE,
         userns_fd: 0,
     };
     let below = if wanted.below { libc::AT_RECURSIVE } else { 0 };

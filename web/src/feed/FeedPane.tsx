@@ -77,10 +77,8 @@ export function FeedPane({ feed, side, title, active }: Props) {
   useEffect(() => {
     const box = scroller.current;
     if (!window.ready || !start || !box || unasked.current >= UNASKED) return;
-    if (total < box.clientHeight + 200 || (!pane.following && box.scrollTop < NEAR_TOP)) {
-      unasked.current += 1;
-      feed.older(side);
-    }
+    const isShort = total < box.clientHeight + 200 || (!pane.following && box.scrollTop < NEAR_TOP);
+    if (isShort && feed.older(side)) unasked.current += 1;
   }, [window, window.version, pane, start, total, feed, side]);
 
   const onScroll = useCallback(() => {
@@ -95,6 +93,10 @@ export function FeedPane({ feed, side, title, active }: Props) {
     if (box.scrollTop >= NEAR_TOP) unasked.current = 0;
   }, [virtual, window, pane, side, feed]);
 
+  const older = () => {
+    window.follow(side, false);
+    feed.older(side);
+  };
   const live = () => {
     if (pane.cut > 0) feed.toLive();
     else {
@@ -113,7 +115,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
         </button>
       </header>
       <div ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label={t(`side.${side}`)} className="min-h-0 grow overflow-auto py-1 [overflow-anchor:none]">
-        {start ? <div className="flex h-9 items-center justify-center"><Button small tone="quiet" onClick={() => feed.older(side)}><Up className="size-3.5" />{t("feed.older")}</Button></div> : null}
+        {start ? <div className="flex h-9 items-center justify-center"><Button small tone="quiet" onClick={older}><Up className="size-3.5" />{t("feed.older")}</Button></div> : null}
         {rows.length === 0 ? <Empty title={window.ready ? t("feed.nothing") : t("state.loading")} /> : null}
         <div className="relative" style={{ height: total }}>
           {virtual.getVirtualItems().map((item) => {

@@ -62,11 +62,11 @@ describe("the window on a feed", () => {
     window.begin("4");
     window.append([5, 6, 7, 8, 9].map((id) => text(id, `${id}\n`)));
     window.follow("coder", false);
-    window.prepend("4", [3, 4].map((id) => text(id, `${id}\n`)), "2");
+    window.prepend(["coder"], "4", [3, 4].map((id) => text(id, `${id}\n`)), "2");
     expect(shown(window)).toEqual(["3", "4", "5", "6", "7", "8", "9"]);
-    window.prepend("4", [3, 4].map((id) => text(id, `${id}\n`)), "2");
+    window.prepend(["coder"], "4", [3, 4].map((id) => text(id, `${id}\n`)), "2");
     expect(shown(window)).toHaveLength(7);
-    window.prepend("2", [-4, -3, -2, -1, 0, 1, 2].map((id) => text(id, `${id}\n`)), null);
+    window.prepend(["coder"], "2", [-4, -3, -2, -1, 0, 1, 2].map((id) => text(id, `${id}\n`)), null);
     expect(shown(window)).toEqual(["-4", "-3", "-2", "-1", "0", "1", "2", "3", "4", "5"]);
     expect(window.panes.coder.start).toBeNull();
     window.append([text(10, "10\n")]);
@@ -86,9 +86,24 @@ describe("the window on a feed", () => {
     window.begin("9");
     window.panes.reviewer.start = "19";
     window.append([text(10, "code\n"), text(20, "review\n", "auditor")]);
-    window.prepend("9", [text(8, "old code\n"), text(9, "old review\n", "auditor")], "7");
+    window.prepend(["coder"], "9", [text(8, "old code\n"), text(9, "old review\n", "auditor")], "7");
     expect(shown(window)).toEqual(["old code", "code"]);
     expect(shown(window, "reviewer")).toEqual(["review"]);
+  });
+  it("a page comes to the side that asked for it, also where the other begins at the same place", () => {
+    const window = new FeedWindow(2);
+    window.begin("9");
+    window.prepend(["reviewer"], "9", [text(8, "old code\n"), text(9, "old review\n", "auditor")], "7");
+    expect([shown(window), shown(window, "reviewer")]).toEqual([[], ["old review"]]);
+    expect([window.panes.coder.start, window.panes.reviewer.start]).toEqual(["9", "7"]);
+  });
+  it("who follows keeps the end: a page that does not fit loses its oldest", () => {
+    const window = new FeedWindow(1, { rows: 1e9, size: 3_000 });
+    window.begin("2");
+    window.append([text(3, "the end\n")]);
+    window.prepend(["coder"], "2", [text(1, `${"x".repeat(2_000)}\n`), text(2, `${"y".repeat(1_000)}\n`)], null);
+    expect(shown(window).map((line) => line.slice(0, 7))).toEqual(["yyyyyyy", "the end"]);
+    expect([window.panes.coder.start, window.panes.coder.cut]).toEqual(["1", 0]);
   });
   it("a jump holds one page, knows what it passed over, and pages on from there", () => {
     const window = new FeedWindow(1);
@@ -99,7 +114,7 @@ describe("the window on a feed", () => {
     expect([window.panes.coder.cut, window.panes.coder.start, window.panes.coder.following]).toEqual([7, "2", false]);
     window.append([text(12, "twelve\n")]);
     expect([shown(window).length, window.panes.coder.cut]).toEqual([2, 8]);
-    window.prepend("2", [text(1, "one\n"), text(2, "two\n")], null);
+    window.prepend(["coder"], "2", [text(1, "one\n"), text(2, "two\n")], null);
     expect(shown(window)).toEqual(["one", "two", "three", "four"]);
   });
 });

@@ -99,7 +99,10 @@ export class Pane {
     this.rows = rows.concat(this.rows);
     this.first -= rows.length;
     this.segments = segments.concat(this.segments);
-    if (this.isFull()) this.dropNewest();
+    if (!this.isFull()) return;
+    // Who follows sees the end, and keeps it.
+    if (this.following) this.dropOldest();
+    else this.dropNewest();
   }
 
   private isFull(): boolean {
@@ -168,13 +171,13 @@ export class FeedWindow {
     this.changed();
   }
 
-  /** A page of items that end at the cursor `end` and begin at `start`. */
-  prepend(end: string, entries: Entry[], start: string | null) {
-    for (const side of SIDES) {
+  /** A page of items that end at the cursor `end` and begin at `start`, for the sides that asked for it. */
+  prepend(sides: Iterable<Side>, end: string, entries: Entry[], start: string | null) {
+    for (const side of sides) {
       const pane = this.panes[side];
       if (pane.start !== end) continue;
-      pane.prepend(this.of(side, entries));
       pane.start = start;
+      pane.prepend(this.of(side, entries));
     }
     this.changed();
   }

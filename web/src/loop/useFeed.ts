@@ -23,7 +23,8 @@ const FIGURES = ["status", "turns", "timeline"];
 
 export interface Feed {
   window: FeedWindow;
-  older: (side: Side) => void;
+  /** Asks for the page in front; says whether that is a new request. */
+  older: (side: Side) => boolean;
   /** Throws the window away and begins at the end. */
   toLive: () => void;
   /** Looks through what is older than the window, back to the beginning; where it finds something the window goes there. */
@@ -99,18 +100,26 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
     };
   }, [id, window, queries]);
 
-  const [asking] = useState(() => new Set<string>());
+  const [asking] = useState(() => new Map<string, Set<Side>>());
   const older = useCallback(
     (side: Side) => {
       const end = window.panes[side].start;
-      if (!end || asking.has(end)) return;
-      asking.add(end);
+      if (!end) return false;
+      const others = asking.get(end);
+      if (others) {
+        const isNew = !others.has(side);
+        others.add(side);
+        return isNew;
+      }
+      const sides = new Set([side]);
+      asking.set(end, sides);
       pageBefore(id, end, PAGE)
-        .then(({ entries, start }) => window.prepend(end, entries, start))
+        .then(({ entries, start }) => window.prepend(sides, end, entries, start))
         .catch(() => {
           // Scrolling up, or the button, asks again.
         })
         .finally(() => asking.delete(end));
+      return true;
     },
     [id, window, asking],
   );

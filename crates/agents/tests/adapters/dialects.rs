@@ -336,6 +336,7 @@ fn heartbeats_are_no_steps_of_the_agent() {
 }
 
 #[test]
+// promise: bounds-11
 fn the_same_error_again_and_again_is_an_agent_that_spins() {
     let overflow = |n: u64| {
         json!({"type": "error", "sessionID": "s", "error":
@@ -365,4 +366,26 @@ fn the_same_error_again_and_again_is_an_agent_that_spins() {
     };
     assert_eq!(spins(&working(&tool)), None, "tools did something new in between");
     assert!(spins(&working(&|_| tool(7))).is_some(), "the same call again is nothing new");
+}
+
+#[test]
+// promise: bounds-11
+fn the_same_few_steps_again_and_again_are_an_agent_that_spins() {
+    let said = |text: &str| json!({"type": "text", "part": {"text": text}});
+    let tool = |n: usize, output: &str| {
+        json!({"type": "tool_use", "part": {"callID": n.to_string(), "tool": "bash", "state":
+            {"status": "completed", "input": {"command": "make"}, "output": output}}})
+    };
+    let spins = |printed: Vec<Value>| {
+        let mut session = windlass_agents::session(&adapter("opencode"));
+        session.stdout(&lines(&printed), &mut Vec::new());
+        session.spins()
+    };
+    let round = |n: usize| [said("once more"), tool(n, "error")];
+    let (kind, message) = spins((0..200).flat_map(round).collect()).expect("it spins");
+    assert_eq!((kind, message.as_str()), (ErrorKind::Other, "the agent repeated the same steps again and again"));
+    assert_eq!(spins((0..100).flat_map(round).collect()), None, "to look a hundred times may be to wait");
+    assert!(spins((0..400).map(|_| said("same")).collect()).is_some(), "words alone");
+    let waits = |n: usize| [said("still waiting"), tool(n, &format!("{n} of 900"))];
+    assert_eq!(spins((0..400).flat_map(waits).collect()), None, "something moves");
 }

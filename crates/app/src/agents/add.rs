@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_agents::Facts;
+use windlass_agents::TEMPLATES;
 use windlass_core::ids::is_valid_name;
 use windlass_core::profile::AgentProfile;
-use windlass_engine::config::{self, Options, Origin, TEMPLATES};
+use windlass_engine::config::{self, Options, Origin};
 
 use crate::context::refuse_agents;
 use crate::local::Local;

@@ -76,7 +76,7 @@ pub(crate) fn shown(settings: &Settings) -> Vec<SettingView> {
             // Nothing was typed here: what wins over the files came with the request.
             Origin::Flag { .. } => ("request", "request".to_owned()),
         };
-        SettingView { key: row.key, value: row.value, unset: row.unset.to_owned(), layer: layer.to_owned(), origin }
+        SettingView { key: row.key, value: row.value, unset: row.unset.into_owned(), layer: layer.to_owned(), origin }
     })
     .collect()
 }

@@ -6,12 +6,12 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use windlass_core::ids::Role;
-use windlass_core::spec::SessionPolicy;
-use windlass_engine::config::{Commands, Gates, Iterations, Millis, Options, Tokens, Usd};
+use windlass_engine::config::Options;
 
 use super::goal::GoalSource;
 use super::raise::RaiseArgs;
-use super::values::{gate, loop_name, not_blank, setting, since, statuses, word};
+use super::settings::{Chosen, SettingFlags};
+use super::values::{loop_name, not_blank, since, statuses};
 use crate::complete;
 
 /// Which loop a command is about.
@@ -261,47 +261,14 @@ pub struct ForkArgs {
     #[arg(long)]
     pub trust: bool,
 
-    /// Agent to run, as agent or agent:model [default: the loop's]
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
-    agent: Option<String>,
+    #[command(flatten)]
+    settings: SettingFlags<OfFork>,
     /// Run any program as the agent, as in 'windlass run'
     #[arg(long, value_name = "WORDS", conflicts_with = "agent", help_heading = "Agent")]
     pub agent_command: Option<String>,
-    /// Model to use [default: the loop's, or the default of the new agent]
-    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
-    model: Option<String>,
-    /// Agent that reviews the work in the audited and milestone recipes [default: the loop's]
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
-    reviewer: Option<String>,
     /// Run any program as the reviewer, like --agent-command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer", help_heading = "Agent")]
     pub reviewer_command: Option<String>,
-    /// Resume the agent's session, start a fresh one each turn, or keep one process alive [default: the loop's]
-    #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh", "keep_alive"]), help_heading = "Agent")]
-    session: Option<SessionPolicy>,
-
-    /// Recipe: a named set of defaults [default: the loop's]
-    #[arg(long, value_parser = not_blank, help_heading = "When it is done", add = ArgValueCandidates::new(complete::recipes))]
-    recipe: Option<String>,
-    /// Command that checks the work, instead of the loop's gates. Repeatable
-    #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
-    gates: Vec<String>,
-    /// Command that checks a completion claim, instead of the loop's hidden gates. Repeatable
-    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
-    hidden_gates: Vec<String>,
-
-    /// Limit the number of iterations of the fork, 1–100 [default: the loop's limit]
-    #[arg(long, value_name = "N", value_parser = setting::<Iterations>, allow_negative_numbers = true, help_heading = "Limits")]
-    max_iterations: Option<Iterations>,
-    /// Limit the fork's duration, such as 90m [default: the loop's limit]
-    #[arg(long, value_name = "D", value_parser = setting::<Millis>, allow_negative_numbers = true, help_heading = "Limits")]
-    duration: Option<Millis>,
-    /// Limit the fork's cost in US dollars [default: the loop's limit]
-    #[arg(long, value_name = "X", value_parser = setting::<Usd>, allow_negative_numbers = true, help_heading = "Limits")]
-    budget_usd: Option<Usd>,
-    /// Limit the fork's tokens [default: the loop's limit]
-    #[arg(long, value_name = "N", value_parser = setting::<Tokens>, allow_negative_numbers = true, help_heading = "Limits")]
-    max_tokens: Option<Tokens>,
 }
 
 impl ForkArgs {
@@ -321,23 +288,31 @@ impl ForkArgs {
 
     /// The flags as settings.
     pub fn options(&self) -> Options {
-        Options {
-            agent: self.agent.clone(),
-            recipe: self.recipe.clone(),
-            model: self.model.clone(),
-            reviewer: self.reviewer.clone(),
-            session: self.session,
-            gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
-            hidden_gates: (!self.hidden_gates.is_empty())
-                .then(|| self.hidden_gates.clone())
-                .and_then(|commands| Commands::new(commands).ok()),
-            max_iterations: self.max_iterations,
-            duration: self.duration,
-            budget_usd: self.budget_usd,
-            max_tokens: self.max_tokens,
-            ..Options::default()
-        }
+        self.settings.options()
     }
+}
+
+/// The settings that a fork has flags for.
+#[derive(Debug, Clone)]
+enum OfFork {}
+
+impl Chosen for OfFork {
+    const FLAGS: Option<&'static [(&'static str, &'static str)]> = Some(&[
+        ("agent", "Agent to run, as agent or agent:model [default: the loop's]"),
+        ("model", "Model to use [default: the loop's, or the default of the new agent]"),
+        ("reviewer", "Agent that reviews the work in the audited and milestone recipes [default: the loop's]"),
+        ("recipe", "Recipe: a named set of defaults [default: the loop's]"),
+        ("max_iterations", "Limit the number of iterations of the fork, 1–100 [default: the loop's limit]"),
+        ("duration", "Limit the fork's duration, such as 90m [default: the loop's limit]"),
+        ("budget_usd", "Limit the fork's cost in US dollars [default: the loop's limit]"),
+        ("max_tokens", "Limit the fork's tokens [default: the loop's limit]"),
+        ("gates", "Command that checks the work, instead of the loop's gates. Repeatable"),
+        ("hidden_gates", "Command that checks a completion claim, instead of the loop's hidden gates. Repeatable"),
+        (
+            "session",
+            "Resume the agent's session, start a fresh one each turn, or keep one process alive [default: the loop's]",
+        ),
+    ]);
 }
 
 /// Send a message to the agent

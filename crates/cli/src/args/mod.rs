@@ -13,6 +13,7 @@ mod refusal;
 mod review;
 mod run;
 mod serve;
+mod settings;
 mod setup;
 mod trust;
 mod values;

@@ -8,9 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use windlass_app::LISTED_AS;
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{
-    Commands, Files, Gates, Globs, Hosts, Millis, Names, UsageError, Value, ValueError, nearest,
-};
+use windlass_engine::config::{Millis, UsageError, Value, ValueError, nearest};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -23,33 +21,6 @@ where
     T: Value + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(known).try_map(|text| T::from_text(&text))
-}
-
-pub(super) fn gate(text: &str) -> Result<String, ValueError> {
-    Gates::new(vec![text.to_owned()]).map(|_| text.to_owned())
-}
-
-pub(super) fn glob(text: &str) -> Result<String, ValueError> {
-    Globs::new(vec![text.to_owned()]).map(|_| text.to_owned())
-}
-
-pub(super) fn command(text: &str) -> Result<String, ValueError> {
-    Commands::new(vec![text.to_owned()]).map(|_| text.to_owned())
-}
-
-/// A file or directory inside the repository.
-pub(super) fn file(text: &str) -> Result<String, ValueError> {
-    Files::new(vec![text.to_owned()]).map(|_| text.to_owned())
-}
-
-/// The name of an environment variable, or a prefix that ends with `*`.
-pub(super) fn variable(text: &str) -> Result<String, ValueError> {
-    Names::new(vec![text.to_owned()]).map(|_| text.to_owned())
-}
-
-/// A host to allow, or the name of a predefined list.
-pub(super) fn host(text: &str) -> Result<String, ValueError> {
-    Hosts::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
 pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {

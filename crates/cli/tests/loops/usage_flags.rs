@@ -134,7 +134,7 @@ fn every_flag_that_the_settings_name_exists_on_run() {
     let definition = definition();
     let run = definition.find_subcommand("run").unwrap();
     let flags: Vec<String> = run.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
-    for flag in KEYS.iter().filter_map(|key| key.flag) {
+    for flag in KEYS.iter().filter_map(|key| key.flag_name()) {
         assert!(flags.contains(&flag.to_owned()), "{flag}");
     }
 }

@@ -1,10 +1,12 @@
 //! The lines of a prompt, and how an output line that repeats one of them is told: as it is, quoted, in a box, with a
 //! line number or a bullet, or behind a prefix.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A shorter line behind a prefix may be there by chance.
 const LEAST_TAIL: usize = 20;
+/// So many letters and digits in a row are not the same by chance.
+const LEAST_TRAIL: usize = 20;
 
 /// The prompt's lines without decoration and blank ones, and which line follows which.
 #[derive(Debug)]
@@ -14,6 +16,21 @@ pub(crate) struct PromptLines {
     plain: HashSet<String>,
     /// Lines by their ends.
     tails: HashMap<String, Vec<String>>,
+    /// Its letters and digits alone: they stay the same wherever an echo breaks its lines.
+    letters: String,
+}
+
+/// The last letters and digits of an output.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trail(VecDeque<char>);
+
+impl Trail {
+    pub fn push(&mut self, text: &str) {
+        let mut last: Vec<char> = text.chars().rev().filter(|c| c.is_alphanumeric()).take(LEAST_TRAIL).collect();
+        last.reverse();
+        self.0.extend(last);
+        self.0.drain(..self.0.len().saturating_sub(LEAST_TRAIL));
+    }
 }
 
 /// A line of the prompt in the output.
@@ -54,7 +71,14 @@ impl PromptLines {
             }
         }
         let plain = prompt.lines().map(|line| bare(line).to_owned()).collect();
-        Self { followers, plain, tails }
+        let letters = lines.iter().flat_map(|line| line.chars()).filter(|c| c.is_alphanumeric()).collect();
+        Self { followers, plain, tails, letters }
+    }
+
+    /// Whether the prompt itself continues with `text` after what the output said last, wherever the lines break.
+    pub fn continues(&self, trail: &Trail, text: &str) -> bool {
+        let next = text.chars().filter(|c| c.is_alphanumeric());
+        trail.0.len() == LEAST_TRAIL && self.letters.contains(&trail.0.iter().copied().chain(next).collect::<String>())
     }
 
     /// The prompt's line that an output line repeats, if it does. `last` is the one that the line before it repeated.
@@ -68,6 +92,14 @@ impl PromptLines {
         let ending = end_of(line).and_then(|end| self.tails.get(end)).into_iter().flatten();
         let tail = next.chain(ending).filter(|known| is_tail(line, known)).max_by_key(|known| known.len())?;
         Some(Repeated { line: tail.clone(), how: How::Tail })
+    }
+
+    /// Whether the prompt has `text` between what the output said last and what it says `after`.
+    pub fn surrounds(&self, trail: &Trail, text: &str, after: &str) -> bool {
+        let next: Vec<char> = after.chars().filter(|c| c.is_alphanumeric()).take(LEAST_TRAIL).collect();
+        let text = text.chars().filter(|c| c.is_alphanumeric());
+        let all = || trail.0.iter().copied().chain(text).chain(next.iter().copied()).collect::<String>();
+        next.len() == LEAST_TRAIL && self.letters.contains(&all())
     }
 
     pub fn follows(&self, before: &str, line: &str) -> bool {

@@ -153,6 +153,45 @@ fn an_echo_with_decoration_is_no_claim() {
 }
 
 #[test]
+// promise: done-5
+fn an_echo_with_other_line_breaks_is_no_claim() {
+    let folded = |width: usize| -> Vec<String> {
+        PROMPT
+            .lines()
+            .flat_map(|line| line.chars().collect::<Vec<_>>().chunks(width).map(String::from_iter).collect::<Vec<_>>())
+            .collect()
+    };
+    let list = |lines: &[&str]| serde_json::json!({ "prompt": lines }).to_string();
+    let in_json: String = PROMPT.lines().map(|line| list(&[line]) + "\n").collect();
+    for (what, echo) in [
+        ("folded", folded(60).join("\n")),
+        ("folded narrowly", folded(27).join("\n")),
+        ("folded in a box", folded(40).iter().map(|line| format!("│ {line:<40} │\n")).collect()),
+        ("in one line", PROMPT.replace('\n', " ")),
+        ("in one line with a name", format!("prompt: {}", PROMPT.replace('\n', " "))),
+        ("a list in JSON", list(&PROMPT.lines().collect::<Vec<_>>())),
+        ("a JSON object for each line", in_json),
+    ] {
+        assert!(!claimed(&echo), "{what}:\n{echo}");
+        assert!(claimed(&format!("{echo}\nI fixed it.\n{PROMISE}\n")), "{what}");
+        assert!(claimed(&format!("{echo}\n\n{PROMISE}\n")), "{what}, then the promise alone");
+    }
+}
+
+#[test]
+fn a_goal_that_starts_with_the_promise_is_an_echo_in_one_line_too() {
+    let prompt = "Print <promise>COMPLETE</promise> when everything is done.\n\nDo not commit.";
+    let said = |output: &str| {
+        let mut detector = ClaimDetector::new(PROMISE, prompt);
+        detector.push(output);
+        detector.finish()
+    };
+    assert!(!said(&prompt.replace('\n', " ")));
+    assert!(said("Print <promise>COMPLETE</promise>"));
+    assert!(said("<promise>COMPLETE</promise> when I looked again, all of it was there."));
+}
+
+#[test]
 fn the_promise_alone_with_decoration_is_a_claim() {
     for line in ["- {}", "│ {} │", "3. {}", "## {}", "RESULT={}", "> **{}**", "assistant: {}", "[12] {}", "\"{}\","]
     {

@@ -1,6 +1,6 @@
 //! Which lines of an answer only repeat the prompt, by the rule of the completion promise.
 
-use crate::promise::{PromptLines, Repeated, undecorated};
+use crate::promise::{PromptLines, Repeated, Trail, undecorated};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Echo {
@@ -8,7 +8,7 @@ pub(super) enum Echo {
     No,
     /// Equals a line of the prompt, but the lines around it do not: an echo, unless it is all that was requested.
     Single,
-    /// Part of a run of lines of the prompt.
+    /// Part of a run of lines of the prompt, or what the prompt continues with after the words before it.
     Run,
 }
 
@@ -29,12 +29,17 @@ pub(super) fn echoes(answer: &str, prompt: &str) -> Vec<Echo> {
     let mut found: Vec<Echo> = Vec::new();
     let mut run: Vec<usize> = Vec::new();
     let (mut last, mut blank_since): (Option<Repeated>, bool) = (None, false);
+    let (mut trail, mut rewrapped) = (Trail::default(), Vec::new());
     for (index, line) in answer.lines().enumerate() {
         found.push(Echo::No);
         if undecorated(line).is_empty() {
             blank_since = true;
             continue;
         }
+        if prompt.continues(&trail, undecorated(line)) {
+            rewrapped.push(index);
+        }
+        trail.push(undecorated(line));
         // Words before it make it the agent's own line.
         let repeated = prompt.repeated(line, "").filter(|repeated| !repeated.is_tail());
         let goes_on =
@@ -48,6 +53,9 @@ pub(super) fn echoes(answer: &str, prompt: &str) -> Vec<Echo> {
         (last, blank_since) = (repeated, false);
     }
     close(&mut run, &mut found);
+    for index in rewrapped {
+        found[index] = Echo::Run;
+    }
     found
 }
 
@@ -73,6 +81,12 @@ mod tests {
         assert_eq!(of("Do it.\nmine\nREJECTED: reason"), [Echo::Single, Echo::No, Echo::Single]);
         assert_eq!(of("REJECTED: reason\n\nDo it."), [Echo::Single, Echo::No, Echo::Single]);
         assert_eq!(of(""), []);
+        let long = "Look at the commit and say whether it is done:\nACCEPTED\n";
+        assert_eq!(
+            echoes("Look at the commit and say wh\nether it is done:\nACCEPTED", long),
+            [Echo::No, Echo::Run, Echo::Run]
+        );
+        assert_eq!(echoes("I looked at the commit, it is done:\nACCEPTED", long), [Echo::No, Echo::Single]);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use windlass_agents::OWN_MCP_SERVER;
 
 use super::error::ConfigError;
 use super::file::{Source, entries, span_of, unknown, wrong_type};
-use super::value::{ValueError, texts};
+use crate::config::values::value::{ValueError, texts};
 use windlass_core::nearest::nearest;
 
 /// One field, as people know it.
@@ -57,7 +57,6 @@ pub struct TableKind {
 }
 
 /// The adapters, in the order of the documentation.
-pub(super) const ADAPTERS: [&str; 8] = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen", "acp"];
 pub(super) const OUTPUTS: [&str; 2] = ["text", "jsonl"];
 pub(super) const ENDS: [&str; 2] = ["finished", "failed"];
 
@@ -505,7 +504,7 @@ fn value_of(kind: FieldKind, item: &Item) -> Option<Result<Json, ValueError>> {
         FieldKind::Texts => texts(item.as_array()?).map(|texts| json!(texts)),
         FieldKind::TextMap => text_map(entries(item.as_table_like()?)),
         FieldKind::Output => one_of(item.as_str()?, "output", &OUTPUTS),
-        FieldKind::Adapter => one_of(item.as_str()?, "adapter", &ADAPTERS),
+        FieldKind::Adapter => one_of(item.as_str()?, "adapter", windlass_agents::ADAPTERS),
         FieldKind::Free => Ok(free(entries(item.as_table_like()?))),
         FieldKind::EndOfTurn => one_of(item.as_str()?, "end", &ENDS),
         FieldKind::Tables(_) | FieldKind::Table(_) | FieldKind::List(_) => return None,

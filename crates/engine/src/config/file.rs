@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, Key as TomlKey, TableLike};
 
 use super::error::ConfigError;
-use super::keys::{KEYS, Key, Misread, NOT_IN_PROJECT};
+use super::keys::{InProject, KEYS, Key, Misread};
 use super::origin::{Layer, Origin, Place};
 use super::profiles;
 use windlass_core::nearest::nearest;
@@ -59,7 +59,7 @@ pub(super) fn read_layer(
             return Err(unknown(at, "", key.get(), known.clone().collect()));
         };
         let origin = origin(path.to_owned(), source.line_of(key.span()));
-        if NOT_IN_PROJECT.contains(&known.name) && matches!(origin, Origin::ProjectFile { .. }) {
+        if known.in_project == InProject::Refused && matches!(origin, Origin::ProjectFile { .. }) {
             return Err(ConfigError::NotInProject { place: at, key: known.name });
         }
         read_setting(&mut layer, &source, known, key, item, origin)?;

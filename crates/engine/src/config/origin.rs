@@ -1,5 +1,6 @@
 //! Where a setting came from, and where a mistake is.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -85,7 +86,7 @@ pub struct Shown {
     pub key: String,
     /// As in JSON; `null` where there is no value, and then `unset` says what that means.
     pub value: Json,
-    pub unset: &'static str,
+    pub unset: Cow<'static, str>,
     pub origin: Origin,
 }
 
@@ -128,7 +129,7 @@ impl Layer {
     pub(super) fn of_flags(options: Options) -> Self {
         let origins = super::keys::KEYS
             .iter()
-            .filter_map(|key| Some((key.name, Origin::Flag { name: key.flag?.to_owned() })))
+            .filter_map(|key| Some((key.name, Origin::Flag { name: key.flag_name()?.to_owned() })))
             .collect();
         Self { options, origins, ..Self::default() }
     }

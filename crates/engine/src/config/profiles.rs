@@ -11,7 +11,7 @@ use super::error::ConfigError;
 use super::fields::{self, PROFILE_FIELDS};
 use super::file::{Source, entries, span_of, wrong_type};
 use super::origin::{Layer, Origin, Shown};
-use super::value::ValueError;
+use crate::config::values::value::ValueError;
 
 /// An agent, with where each of its fields came from; a field without one is built in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,26 +27,6 @@ pub(super) struct FileProfile {
     origins: BTreeMap<&'static str, Origin>,
 }
 
-/// Agents that Windlass was tried with and that need no adapter: settings files like any other.
-const PROFILES: [(&str, &str); 6] = [
-    ("aider.toml", include_str!("../../profiles/aider.toml")),
-    ("cline.toml", include_str!("../../profiles/cline.toml")),
-    ("goose.toml", include_str!("../../profiles/goose.toml")),
-    ("kimi.toml", include_str!("../../profiles/kimi.toml")),
-    ("mistral-vibe.toml", include_str!("../../profiles/mistral-vibe.toml")),
-    ("pi.toml", include_str!("../../profiles/pi.toml")),
-];
-
-macro_rules! templates {
-    ($($name:literal),*) => {
-        [$(($name, include_str!(concat!("../../profiles/templates/", $name, ".toml")))),*]
-    };
-}
-
-/// Agents that Windlass was not tried with, by name: settings files for `windlass agents add`.
-pub const TEMPLATES: [(&str, &str); 8] =
-    templates!("amp", "auggie", "crush", "cursor-agent", "droid", "junie", "kiro", "openhands");
-
 /// The profile that a text has of an agent.
 pub fn profile_in(name: &str, text: &str) -> Result<AgentProfile, ConfigError> {
     let mut layer = super::file::read_layer(Path::new(name), text, |_, _| Origin::default())?;
@@ -56,8 +36,8 @@ pub fn profile_in(name: &str, text: &str) -> Result<AgentProfile, ConfigError> {
 /// The profiles of the files that are part of the program; a test reads each.
 fn described() -> Result<BTreeMap<String, AgentProfile>, ConfigError> {
     let mut all = BTreeMap::new();
-    for (name, text) in PROFILES {
-        let layer = super::file::read_layer(Path::new(name), text, |_, _| Origin::default())?;
+    for agent in windlass_agents::DESCRIBED_AGENTS {
+        let layer = super::file::read_layer(Path::new(agent.name), agent.profile, |_, _| Origin::default())?;
         all.extend(layer.agents.into_iter().map(|(name, file)| (name, file.profile)));
     }
     Ok(all)
@@ -99,7 +79,7 @@ impl Profile {
             .map(|(field, value)| Shown {
                 key: format!("agents.{agent}.{field}"),
                 value: value.clone(),
-                unset: "unset",
+                unset: "unset".into(),
                 origin: self.origins.get(field).cloned().unwrap_or_default(),
             })
             .collect()
@@ -143,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_template_is_read_and_says_that_it_was_not_tried() {
-        for (name, text) in TEMPLATES {
+        for (name, text) in windlass_agents::TEMPLATES {
             let profile = profile_in(name, text).unwrap();
             assert!(!profile.command.is_empty(), "{name}");
             let about = profile.about.as_ref().expect("it says how it is installed");
@@ -156,7 +136,7 @@ mod tests {
     #[test]
     fn every_profile_of_the_program_is_read_and_has_what_people_ask_for() {
         let described = described().unwrap();
-        assert_eq!(described.len(), PROFILES.len());
+        assert_eq!(described.len(), windlass_agents::DESCRIBED_AGENTS.len());
         for (name, profile) in described {
             assert_eq!(windlass_agents::check_patterns(&profile), Ok(()), "{name}");
             let about = profile.about.expect("it says how it is installed");

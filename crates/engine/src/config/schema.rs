@@ -4,7 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 use windlass_core::profile::{DEFAULT_ITERATIONS, ITERATIONS};
 
-use super::fields::{ADAPTERS, ENDS, FieldKind, OUTPUTS, PROFILE_FIELDS, ProfileField, TableKind};
+use super::fields::{ENDS, FieldKind, OUTPUTS, PROFILE_FIELDS, ProfileField, TableKind};
 use super::keys::KEYS;
 
 /// The loop fields of a profile, which have a separate definition for other programs.
@@ -63,7 +63,7 @@ pub(super) fn settings_schema() -> Json {
     let mut properties = Map::new();
     for key in KEYS {
         let mut schema = (key.schema)();
-        schema["description"] = json!(format!("{}. Default: {}.", key.doc, key.default));
+        schema["description"] = json!(format!("{}. Default: {}.", key.doc, key.default_words()));
         properties.insert(key.name.to_owned(), schema);
     }
     properties.insert(
@@ -124,7 +124,7 @@ fn kind_schema(kind: FieldKind) -> Json {
         FieldKind::Count => json!({ "type": "integer" }),
         FieldKind::Price => json!({ "type": "number", "minimum": 0 }),
         FieldKind::Output => json!({ "enum": OUTPUTS, "default": "text" }),
-        FieldKind::Adapter => json!({ "enum": ADAPTERS, "default": "command" }),
+        FieldKind::Adapter => json!({ "enum": windlass_agents::ADAPTERS, "default": "command" }),
         FieldKind::EndOfTurn => json!({ "enum": ENDS }),
         FieldKind::Free => json!({ "type": "object" }),
         // A description beside a reference alone would be ignored.

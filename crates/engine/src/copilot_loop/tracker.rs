@@ -17,11 +17,7 @@ use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
-use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
-    Verify, WorkspaceKind, WorkspaceSpec,
-};
-use windlass_core::summary::SummariserSettings;
+use windlass_core::spec::{AgentChoice, Done, Limits, LoopSpec};
 
 use super::log_lines;
 use crate::clock::Clock;
@@ -205,52 +201,16 @@ fn tracked(entry: &Entry) -> Tracked {
     }
 }
 
-const MINUTE_MS: u64 = 60_000;
-
 /// A promise loop, on a tree that is none of ours.
 fn spec(registration: Registration) -> LoopSpec {
     LoopSpec {
-        goal: registration.original_prompt,
         recipe: "promise".to_owned(),
-        agent: registration.agent,
-        fallbacks: Vec::new(),
-        review: None,
-        summing_up: None,
-        session: SessionPolicy::Resume,
-        commit: CommitPolicy::Off,
         done: Done::Promise { promise: registration.completion_promise },
-        gates: Vec::new(),
         limits: Limits {
             max_iterations: Some(registration.max_iterations.clamp(*ITERATIONS.start(), *ITERATIONS.end())),
             ..Limits::default()
         },
-        on_limit: OnLimit::Stop,
-        on_rate_limit: windlass_core::spec::OnRateLimit::default(),
-        on_failure: OnFailure::Stop,
-        question_wait_ms: 0,
-        time: TimeLimits { turn_timeout_ms: 60 * MINUTE_MS, stall_timeout_ms: 5 * MINUTE_MS, max_stalls: 3 },
-        workspace: WorkspaceSpec {
-            kind: WorkspaceKind::External,
-            branch: String::new(),
-            base: None,
-            allow_dirty: true,
-            setup: Vec::new(),
-            setup_credentials: false,
-            copy: Vec::new(),
-            baseline: false,
-            verify: Verify::default(),
-            subdir: None,
-        },
-        sandbox: windlass_core::sandbox::SandboxSpec::default(),
-        resources: windlass_core::resources::ResourceSpec::default(),
-        protect: Vec::new(),
-        secrets_allow: Vec::new(),
-        env_pass: Vec::new(),
-        summariser: SummariserSettings::default(),
-        context: ContextSpec::default(),
-        group: None,
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
-        prompts: std::collections::BTreeMap::new(),
-        parent: None,
+        ..LoopSpec::of(registration.original_prompt, registration.agent)
     }
 }

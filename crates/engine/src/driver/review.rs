@@ -46,7 +46,7 @@ pub(super) fn offers_tools(state: &LoopState, turn: TurnKey) -> bool {
 /// Whether the agent reaches this program through tools.
 fn has_tools(state: &LoopState, turn: TurnKey) -> bool {
     let adapter = state.agent(turn.role).profile.adapter();
-    offers_tools(state, turn) && KnownAgent::of(adapter).is_some_and(|known| known.takes_mcp_servers)
+    offers_tools(state, turn) && KnownAgent::of(adapter).is_some_and(|known| known.takes_mcp_servers())
 }
 
 /// The servers that this program offers to the agent of a turn.

@@ -5,6 +5,7 @@
 //! is allowed goes through that one. Invariant: nothing is connected to that the
 //! loop's list does not allow, whatever the client says.
 
+mod hosts;
 mod request;
 mod upstream;
 
@@ -22,6 +23,8 @@ use windlass_redact::network::HostList;
 use crate::own_socket::OwnSocket;
 use request::{Asked, LONGEST_HEAD};
 pub use upstream::Upstream;
+
+pub(crate) use hosts::host_list;
 
 /// The port on a sandbox's own loopback behind which the proxy is found.
 pub const PORT_INSIDE: u16 = 43_128;
@@ -214,7 +217,7 @@ mod tests {
     async fn world_behind(entries: &[&str], upstream: Upstream) -> World {
         let port = server().await;
         let entries: Vec<String> = entries.iter().map(|entry| entry.replace("PORT", &port.to_string())).collect();
-        let list = HostList::new(entries.iter().map(String::as_str)).unwrap();
+        let list = HostList::new(entries.iter().map(String::as_str), &[]).unwrap();
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("net/proxy");
         let (tell, denied) = mpsc::unbounded_channel();

@@ -12,6 +12,7 @@ mod places;
 mod private;
 mod registries;
 mod seal;
+mod settings;
 mod system;
 mod table;
 pub mod trial;
@@ -24,18 +25,18 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_process::CommandSpec;
-use windlass_redact::network::HostList;
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
-use crate::proxy::PORT_INSIDE;
+use crate::proxy::{PORT_INSIDE, host_list};
 pub(crate) use missed::Missed;
 use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
 pub(crate) use registries::LOGIN_VARIABLES;
+use registries::{LOGIN_DIRS, LOGIN_FILES};
 pub(crate) use seal::{has_placeholders, remove_placeholders};
 use seal::{seal, seal_in_place};
 use table::DENIED;
@@ -169,7 +170,7 @@ impl<'a> Ground<'a> {
         for path in &self.spec.sockets {
             places.put(&from_home(path, home), Access::ReadOnly);
         }
-        self.hide_within(&mut places, home, copies);
+        self.hide_within(&mut places, home, &what, copies);
         self.work(&mut places, &what)?;
         if let Backend::Docker(docker) = &backend {
             // Whatever else is shown: who reaches it has the machine.
@@ -243,7 +244,7 @@ impl<'a> Ground<'a> {
             let reason = "a host list requires network namespaces, which only Linux supports".to_owned();
             return Err(SandboxError::Unavailable { reason, fix: "use --network allow or deny".to_owned() });
         }
-        let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| SandboxError::Unavailable {
+        let list = host_list(hosts).map_err(|error| SandboxError::Unavailable {
             reason: error.to_string(),
             fix: "fix network_hosts".to_owned(),
         })?;
@@ -257,6 +258,7 @@ impl<'a> Ground<'a> {
         // Node's own fetch looks at the variables only if it is told to.
         env.insert("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned());
         let socket = self.data.proxy_socket(&LoopId(self.loop_id.to_owned()));
+        let socket = socket.canonicalize().unwrap_or(socket);
         Ok(Network::List { socket, proxy_port: PORT_INSIDE, local_ports: list.local_ports() })
     }
 
@@ -337,7 +339,7 @@ impl<'a> Ground<'a> {
     }
 
     /// What stays hidden in a place that the user's settings show: Windlass's own data, other loops, logins.
-    fn hide_within(&self, places: &mut Places, home: Option<&Path>, from_nothing: bool) {
+    fn hide_within(&self, places: &mut Places, home: Option<&Path>, what: &Confined<'_>, from_nothing: bool) {
         // Not only where it would be seen: places of the loop lie below it, and beside them nothing can be written.
         places.hide(self.data.root());
         let mut hidden: Vec<PathBuf> = Vec::new();
@@ -349,7 +351,10 @@ impl<'a> Ground<'a> {
         // Those that the user named are meant.
         let named: Vec<PathBuf> =
             self.spec.readable.iter().chain(&self.spec.writable).map(|path| from_home(path, home)).collect();
-        let logins = home.into_iter().flat_map(|home| DENIED.iter().map(|name| home.join(name)));
+        // Some lie in the directory of a toolchain.
+        let of_registries = LOGIN_DIRS.iter().chain(LOGIN_FILES).filter(|_| !what.credentials);
+        let logins = DENIED.iter().chain(of_registries);
+        let logins = home.into_iter().flat_map(|home| logins.clone().map(|name| home.join(name)));
         hidden.extend(logins.filter(|path| !named.contains(path)));
         hidden.extend(self.spec.denied.iter().map(|path| from_home(path, home)));
         for path in hidden {

@@ -57,14 +57,16 @@ impl Places {
         if let Ok(from) = from.canonicalize()
             && !self.agents.mislead(path)
         {
-            let path = self.follow(path).unwrap_or_else(|| path.to_owned());
+            let path = self.follow(path).or_else(|| self.follow_above(path)).unwrap_or_else(|| path.to_owned());
             self.list.push(Place { from: Some(from), ..Place::new(path, Access::Writable) });
         }
     }
 
     /// A copy is seen here, to be read.
     pub(super) fn put_copy(&mut self, path: &Path, copy: &Path) {
-        self.list.push(Place { from: Some(copy.to_owned()), ..Place::new(path, Access::ReadOnly) });
+        if let Ok(copy) = copy.canonicalize() {
+            self.list.push(Place { from: Some(copy), ..Place::new(path, Access::ReadOnly) });
+        }
     }
 
     /// A directory whose changes are kept in another one.
@@ -118,6 +120,13 @@ impl Places {
         }
         links.into_iter().for_each(|(link, target)| self.put_link(&link, target));
         Some(real)
+    }
+
+    /// Where a path that does not exist would be: no link is followed where it is shown.
+    fn follow_above(&mut self, path: &Path) -> Option<PathBuf> {
+        let above = path.ancestors().skip(1).find(|above| above.exists())?;
+        let below = path.strip_prefix(above).ok()?;
+        Some(self.follow(above)?.join(below))
     }
 
     /// The rules, without those that change nothing: what is said last of a path holds, and what is seen through a place
@@ -227,6 +236,20 @@ mod tests {
         assert_eq!(of("alias"), Some(Access::Link));
         assert_eq!(of("real/tool/bin"), Some(Access::ReadOnly));
         assert_eq!(list.len(), 3, "{list:?}");
+    }
+
+    #[test]
+    fn directory_that_does_not_exist_is_shown_where_its_links_lead() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = root(&dir);
+        for name in ["disk/me", "own"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("disk", root.join("home")).unwrap();
+        let mut places = Places::default();
+        places.put_from(&root.join("home/me/.cache/deep"), &root.join("own"));
+        let list: Vec<_> = places.list(true).into_iter().map(|place| (place.path, place.access)).collect();
+        assert_eq!(list, [(root.join("home"), Access::Link), (root.join("disk/me/.cache/deep"), Access::Writable)]);
     }
 
     #[test]

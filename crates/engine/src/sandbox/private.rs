@@ -16,6 +16,7 @@ use windlass_workspace::Beneath;
 use super::SandboxError;
 use super::logins::{self, Login};
 use super::places::Places;
+use super::settings::without_logins;
 use super::table::{CACHE_VARIABLES, CACHES, KEPT_CACHES, SETTINGS};
 use crate::data::private_dir;
 
@@ -29,10 +30,6 @@ const DEEPEST: usize = 6;
 const CACHE: &str = "cache";
 /// What was changed in directories of the user's.
 const LAYERED: &str = "layers";
-
-/// What marks a line with a login in settings of git and package managers.
-const LOGIN_WORDS: [&str; 9] =
-    ["token", "password", "passwd", "secret", "_auth", "authorization", "credential", "extraheader", "apikey"];
 
 #[derive(Debug)]
 pub(super) struct Private {
@@ -260,33 +257,6 @@ fn copy(from: &Path, to: &Path, deepest: usize, left: &mut usize, change: &dyn F
     }
 }
 
-/// Leaves out lines that look like a login, with the whole section if it is its head.
-fn without_logins(text: &str) -> String {
-    let mut kept = String::new();
-    let mut skipping = false;
-    for line in text.lines() {
-        let head = line.trim_start().starts_with('[');
-        let login = is_login(line);
-        skipping = if head { login } else { skipping };
-        if !skipping && !login {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
-fn is_login(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    let named = LOGIN_WORDS.iter().any(|word| lower.contains(word));
-    // A user in an address, often with a password.
-    let in_address = lower.split_once("://").is_some_and(|(_, rest)| {
-        let host = rest.split(['/', '"', ' ']).next().unwrap_or_default();
-        host.contains('@')
-    });
-    named || in_address
-}
-
 /// The files that git's settings include.
 fn included(text: &str, home: &Path, file: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -311,20 +281,6 @@ fn included(text: &str, home: &Path, file: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn settings_keep_who_commits_and_where_packages_come_from_and_no_login() {
-        let git = "[user]\n\tname = Me\n[credential]\n\thelper = store\n[url \"https://x:tok@github.com/\"]\n\
-                   \tinsteadOf = https://github.com/\n[alias]\n\tst = status\n[http]\n\textraheader = Authorization: Basic x\n";
-        let kept = without_logins(git);
-        assert!(kept.contains("name = Me") && kept.contains("st = status"), "{kept}");
-        for word in ["helper", "insteadOf", "tok", "Basic"] {
-            assert!(!kept.contains(word), "{kept}");
-        }
-        let npm = "registry=https://npm.example/\n//npm.example/:_authToken=abc\nalways-auth=true\n";
-        assert_eq!(without_logins(npm), "registry=https://npm.example/\nalways-auth=true\n");
-        assert_eq!(without_logins("index-url = https://me:pw@pypi.example/simple\n"), "");
-    }
 
     #[test]
     fn what_git_includes_is_found_from_the_home_and_beside_the_file() {

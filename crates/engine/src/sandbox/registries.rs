@@ -9,8 +9,8 @@ use windlass_supervise::Access;
 use super::places::Places;
 use super::private::Private;
 
-/// Below the home. The set-up gets copies, so what it changes there is gone when it ends.
-const LOGIN_FILES: &[&str] = &[
+/// Below the home. The set-up gets copies, so what it changes there is gone when it ends. For everybody else they are hidden.
+pub(super) const LOGIN_FILES: &[&str] = &[
     ".npmrc",
     ".config/pnpm/rc",
     ".config/pnpm/auth.ini",
@@ -50,6 +50,9 @@ const LOGIN_FILES: &[&str] = &[
     ".git-credentials",
     ".config/git/credentials",
 ];
+
+/// Directories of such files, below the home, of which tools expect that they can be read if they are there.
+pub(super) const LOGIN_DIRS: &[&str] = &[".local/share/uv/credentials"];
 
 /// Below a directory that a variable names.
 const MOVED_FILES: &[(&str, &[&str])] = &[

@@ -14,18 +14,30 @@ use super::places::Places;
 use crate::data::private_dir;
 
 /// In a git directory.
-const SEALED: [&str; 7] =
-    ["config", "config.worktree", "hooks", "info/attributes", "objects/info/alternates", "commondir", "gitdir"];
+const SEALED: [&str; 9] = [
+    "config",
+    "config.worktree",
+    "hooks",
+    "info/attributes",
+    "objects/info/alternates",
+    "commondir",
+    "gitdir",
+    // Old ways to say where a name fetches from and pushes to.
+    "remotes",
+    "branches",
+];
+
+/// Of these, directories that git does not need: an empty one is made, or the agent could make it.
+const MADE_DIRS: [&str; 3] = ["hooks", "remotes", "branches"];
 
 /// The file that lists what was made.
 const MADE: &str = "placeholders";
 
 /// Hooks, settings and borrowed objects of a repository of the loop's own stay as they are.
 pub(super) fn seal(places: &mut Places, git_dir: &Path) -> Result<(), SandboxError> {
-    let hooks = git_dir.join("hooks");
-    if git_dir.join("config").is_file() && !hooks.exists() {
-        // Or the agent could make it.
-        std::fs::create_dir(&hooks).map_err(|source| SandboxError::Prepare { path: hooks.clone(), source })?;
+    let is_repository = git_dir.join("config").is_file();
+    for path in MADE_DIRS.iter().map(|name| git_dir.join(name)).filter(|path| is_repository && !path.exists()) {
+        std::fs::create_dir(&path).map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
     }
     put_sealed(places, git_dir);
     Ok(())
@@ -37,7 +49,9 @@ pub(super) fn seal_in_place(places: &mut Places, workspace: &Workspace, temp: &P
     let mut made = Made { list: temp.join(MADE) };
     for dir in workspace.agent_git_dirs() {
         if dir.join("config").is_file() {
-            made.dir(&dir.join("hooks"))?;
+            for name in MADE_DIRS {
+                made.dir(&dir.join(name))?;
+            }
             made.dir(&dir.join("info"))?;
             made.file(&dir.join("info/attributes"))?;
             made.dir(&dir.join("objects/info"))?;

@@ -8,10 +8,11 @@ mod consents;
 mod reach;
 mod settings;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use windlass_agents::{TRAPS, Trap};
+use windlass_agents::ReadTrap;
 use windlass_core::profile::AgentProfile;
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
 
@@ -21,8 +22,6 @@ use windlass_workspace::{WorkspaceError, Workspaces};
 
 use consents::Consents;
 use reach::{End, Reached, reach};
-
-pub use settings::{NeedsConsent, consent};
 
 /// One file, and what it would run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -158,7 +157,7 @@ pub async fn of_loop(
     };
     let is_ours = |profile: &AgentProfile| profile.command.first().is_some_and(|program| program == "{self}");
     let profiles: Vec<_> = agents.iter().map(|agent| &agent.profile).filter(|profile| !is_ours(profile)).collect();
-    let read = |trap: &Trap| profiles.iter().any(|profile| trap.is_read_by(profile));
+    let read = |trap: &ReadTrap| profiles.iter().any(|profile| trap.is_read_by(profile));
     let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
     let consents = Consents::read(data, project);
     of_settings(&mut demands, &consents, settings, Some(&names));
@@ -243,23 +242,22 @@ async fn of_agents(
     consents: &Consents,
     workspaces: &Workspaces,
     look: Look<'_>,
-    read: &impl Fn(&Trap) -> bool,
+    read: &impl Fn(&ReadTrap) -> bool,
 ) -> Result<(), TrustError> {
-    let traps: Vec<&Trap> = TRAPS.iter().filter(|trap| read(trap)).collect();
-    let mut roots: Vec<&str> = traps.iter().map(|trap| trap.place.root()).collect();
-    roots.dedup();
+    let traps: Vec<ReadTrap> = windlass_agents::traps().filter(read).collect();
+    let roots: BTreeSet<&str> = traps.iter().map(|read| read.trap.place.root()).collect();
+    let roots: Vec<&str> = roots.into_iter().collect();
     for reached in reach(workspaces, &demands.project, look, &roots).await? {
         let (matching, found) = what_runs(&traps, &reached);
         let runs: Vec<String> = if matching.is_empty() { Vec::new() } else { said(&reached, found) };
         if runs.is_empty() {
             continue;
         }
-        let kinds = windlass_agents::KNOWN_AGENTS.iter();
-        let agents = kinds.filter(|known| matching.iter().any(|trap| trap.agents.contains(&known.adapter)));
+        let agents: BTreeSet<&str> = matching.iter().filter_map(|read| Some(read.agent?.name)).collect();
         let sha256 = sha256(&reached.digested());
         demands.put(Demand {
             trusted: consents.has(&reached.seen_as, &sha256),
-            agents: agents.map(|known| known.name.to_owned()).collect(),
+            agents: agents.into_iter().map(str::to_owned).collect(),
             file: reached.seen_as,
             runs,
             sha256,
@@ -269,7 +267,7 @@ async fn of_agents(
 }
 
 /// The kinds of file that something is, and what it would run.
-fn what_runs<'a>(traps: &[&'a Trap], reached: &Reached) -> (Vec<&'a Trap>, Vec<String>) {
+fn what_runs(traps: &[ReadTrap], reached: &Reached) -> (Vec<ReadTrap>, Vec<String>) {
     let mut files: Vec<(String, &[u8])> = Vec::new();
     match &reached.end {
         End::Inside { content, .. } => files.push((reached.seen_as.clone(), content)),
@@ -282,16 +280,21 @@ fn what_runs<'a>(traps: &[&'a Trap], reached: &Reached) -> (Vec<&'a Trap>, Vec<S
             files.extend(found.iter().map(|file| (name(&file.path), file.content.as_slice())));
         }
     }
-    let (mut matching, mut runs) = (Vec::new(), Vec::new());
-    for trap in traps {
+    let (mut matching, mut runs) = (Vec::<ReadTrap>::new(), Vec::new());
+    for read in traps {
+        let trap = read.trap;
+        // Two agents may read the same file; it is looked at once.
+        let seen = matching.iter().any(|other| other.trap.place == trap.place);
         let held = files.iter().filter(|(path, _)| trap.place.holds(path) || trap.place.root() == path);
         let mut any = false;
         for (_, content) in held {
             any = true;
-            runs.extend(trap.what_runs(content));
+            if !seen {
+                runs.extend(trap.what_runs(content));
+            }
         }
         if any {
-            matching.push(*trap);
+            matching.push(*read);
         }
     }
     (matching, runs)

@@ -4,66 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::{Origin, RecipeFile, Settings};
-
-/// What neither runs a command nor hands anything on. A key that is not here needs consent, so that a new one is not
-/// forgotten.
-const HARMLESS: &[&str] = &[
-    "agent",
-    "recipe",
-    "model",
-    "fallbacks",
-    "reviewer",
-    "reviewer_fallbacks",
-    "reviewer_budget_usd",
-    "warnings_block",
-    "plan_first",
-    "human_review",
-    "auto_start",
-    "wake",
-    "recover",
-    "max_iterations",
-    "duration",
-    "budget_usd",
-    "max_tokens",
-    "completion_promise",
-    "gate_timeout",
-    "baseline",
-    "protect",
-    "turn_timeout",
-    "stall_timeout",
-    "session",
-    "commit",
-    "branch",
-    "context_tokens",
-    "summariser",
-    "summariser_agent",
-    "summariser_model",
-    "summariser_protocol",
-    "summariser_timeout",
-    "generate_summary",
-    "summary_max_tokens",
-    "commit_message_model",
-    "retention_days",
-    "follow_up",
-    "language",
-    "notify_desktop",
-    "notify_on",
-    "merge_returns",
-    "max_running",
-    "queue_per_project",
-    "queue_per_account",
-    "queue_tokens_per_hour",
-    "queue_usd_per_hour",
-    "queue_keep",
-    "merge",
-    "on_limit",
-    "on_rate_limit",
-    "question_wait",
-];
-
-/// Places that are read into prompts: harmless inside the repository.
-const PLACES: &[&str] = &["vision", "soul", "memory", "plan", "plan_dirs"];
+use crate::config::{InProject, Key, Origin, RecipeFile, Settings};
 
 /// The fields of an agent that say what it is called and how its words are read, not what runs.
 const HARMLESS_FIELDS: &[&str] = &[
@@ -81,25 +22,6 @@ const HARMLESS_FIELDS: &[&str] = &[
     "max_iterations",
     "completion_promise",
 ];
-
-/// When a setting in a project's file needs a person's consent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeedsConsent {
-    Never,
-    OutsideTheRepository,
-    Always,
-}
-
-/// Whether the setting of that name needs consent.
-pub fn consent(key: &str) -> NeedsConsent {
-    if HARMLESS.contains(&key) {
-        NeedsConsent::Never
-    } else if PLACES.contains(&key) {
-        NeedsConsent::OutsideTheRepository
-    } else {
-        NeedsConsent::Always
-    }
-}
 
 /// Of these agents, or of all.
 pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &Path) -> Vec<String> {
@@ -120,10 +42,10 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &
 }
 
 fn is_harmless(key: &str, value: &Value, project: &Path) -> bool {
-    match consent(key) {
-        NeedsConsent::Never => true,
-        NeedsConsent::OutsideTheRepository => stays(value, project),
-        NeedsConsent::Always => false,
+    match Key::of(key).map_or(InProject::NeedsConsent, |key| key.in_project) {
+        InProject::Harmless => true,
+        InProject::Inside => stays(value, project),
+        InProject::NeedsConsent | InProject::Refused => false,
     }
 }
 
@@ -199,10 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_harmless_key_is_a_key() {
-        for key in HARMLESS.iter().chain(PLACES) {
-            assert!(crate::config::KEYS.iter().any(|known| known.name == *key), "{key}");
-        }
+    fn every_harmless_field_is_a_field() {
         for field in HARMLESS_FIELDS {
             assert!(crate::config::PROFILE_FIELDS.iter().any(|known| known.name == *field), "{field}");
         }
@@ -225,7 +144,7 @@ mod tests {
             "summariser_key_env",
         ];
         for key in dangerous {
-            assert!(!HARMLESS.contains(&key) && !PLACES.contains(&key), "{key}");
+            assert_eq!(Key::of(key).unwrap().in_project, InProject::NeedsConsent, "{key}");
         }
         for field in ["adapter", "command", "args", "resume_args", "env", "env_pass", "mcp_servers", "settings"] {
             assert!(!HARMLESS_FIELDS.contains(&field), "{field}");

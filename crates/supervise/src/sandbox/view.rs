@@ -2,7 +2,8 @@
 //!
 //! Invariants: everything is mounted in a namespace that ends with this process, so a failure leaves nothing behind and
 //! bubblewrap can still mount the places one by one; no symbolic link is followed, neither to a place nor on the way to where it
-//! is shown; what was shown stays what it was, even if another directory takes its name.
+//! is shown; what was shown stays what it was, even if another directory takes its name, or the machine mounts or unmounts something
+//! there.
 
 use std::ffi::CString;
 use std::io;
@@ -62,27 +63,28 @@ impl<'a> View<'a> {
         let mut shown = Vec::new();
         for place in self.policy.ordered() {
             if let Some(what) = self.shown(place)? {
-                shown.push((place.path.as_path(), what));
+                let hides = matches!(place.access, Access::HiddenDir | Access::HiddenFile);
+                shown.push((place.path.as_path(), what, hides));
             }
         }
         if let Network::List { socket, .. } = &self.policy.network {
-            shown.push((socket, Shown::Tree(tree(socket, false)?)));
+            shown.push((socket, Shown::Tree(tree(socket, false)?), false));
         }
         let root = mounted_root()?;
         for path in OF_NAMESPACES {
             point(&root, Path::new(path), true)?;
         }
         let mut sealed = Vec::new();
-        for (path, what) in shown {
-            match what {
-                Shown::Tree(tree) => show(&root, path, &tree)?,
-                Shown::Empty => {
-                    let at = point(&root, path, true)?;
-                    let named = format!("/proc/self/fd/{}", at.as_raw_fd());
-                    mount("tmpfs", named, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755")?;
-                    sealed.push(path);
-                }
-                Shown::Link(target) => link(&root, path, &target)?,
+        for (path, what, hides) in shown {
+            let done = match what {
+                Shown::Tree(tree) => show(&root, path, &tree),
+                Shown::Empty => show_nothing(&root, path).map(|()| sealed.push(path)),
+                Shown::Link(target) => link(&root, path, &target),
+            };
+            match done {
+                // It is gone, so nothing has to be hidden, and nothing can be made in a read-only place.
+                Err(error) if hides && error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+                done => done?,
             }
         }
         // Last, because places below them had to be made in them.
@@ -95,20 +97,25 @@ impl<'a> View<'a> {
         Ok(root)
     }
 
-    /// None if it is gone. What seals a part of a writable place may not be gone.
+    /// None if it is gone, or a link took its place. What seals a part of a writable place may not be gone.
     fn shown(&self, place: &Place) -> io::Result<Option<Shown>> {
         let source = place.source();
         Ok(match place.access {
             Access::HiddenDir => Some(Shown::Empty),
             Access::HiddenFile => Some(Shown::Tree(tree(Path::new("/dev/null"), true)?)),
             Access::ReadOnly => match tree(&source, true) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !self.policy.seals(place) => None,
+                Err(error) if is_gone(&error) && !self.policy.seals(place) => None,
                 found => Some(Shown::Tree(found?)),
             },
             Access::Writable | Access::Layered => Some(Shown::Tree(tree(&source, false)?)),
             Access::Link => Some(Shown::Link(CString::new(source.as_os_str().as_bytes())?)),
         })
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].contains(&errno))
 }
 
 /// What is mounted at a path, as a tree that is not attached anywhere yet; no program of it gets rights, no device works.
@@ -139,6 +146,13 @@ pub(super) fn show(root: &OwnedFd, path: &Path, tree: &OwnedFd) -> io::Result<()
     let at = point(root, path, is_dir)?;
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(tree, c"", &at, c"", both)?)
+}
+
+/// An empty directory.
+fn show_nothing(root: &OwnedFd, path: &Path) -> io::Result<()> {
+    let at = point(root, path, true)?;
+    let named = format!("/proc/self/fd/{}", at.as_raw_fd());
+    Ok(mount("tmpfs", named, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755")?)
 }
 
 fn link(root: &OwnedFd, path: &Path, target: &CString) -> io::Result<()> {
@@ -172,6 +186,6 @@ fn point(root: &OwnedFd, path: &Path, is_dir: bool) -> io::Result<OwnedFd> {
 
 fn found(at: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let alone = ResolveFlags::empty();
+    let alone = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     openat2(at, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), alone)
 }

@@ -119,17 +119,22 @@ fn fork_reaper(
     cap: Option<&CStr>,
 ) -> io::Result<Option<i32>> {
     let Some(view) = View::of(policy)? else { return Ok(None) };
-    // Closed when the reaper is inside; a byte before that means that it is not.
+    // Closed when the reaper is inside; a byte before that means that it is not, and whether a link stood in the way.
     let (failed, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match placement.fork(namespaces(policy, &view)) {
         Err(_) => Ok(None),
         Ok(Forked::Parent { child }) => {
             drop(tell);
-            if rustix::io::retry_on_intr(|| rustix::io::read(&failed, &mut [0_u8]))? == 0 {
+            let mut by_link = [0_u8];
+            if rustix::io::retry_on_intr(|| rustix::io::read(&failed, &mut by_link))? == 0 {
                 return Ok(Some(child));
             }
             let _ = sys::wait_for(child);
-            Ok(None)
+            match by_link {
+                [0] => Ok(None),
+                // bubblewrap would follow it.
+                _ => Err(io::Error::other("a symbolic link took the place of a path in its view")),
+            }
         }
         Ok(Forked::Child) => {
             let entered = || -> io::Result<(Prepared, Option<i32>)> {
@@ -143,8 +148,9 @@ fn fork_reaper(
                     drop(tell);
                     run(inside, &prepared, bridge, false)
                 }
-                Err(_) => {
-                    let _ = rustix::io::write(&tell, b"x");
+                Err(error) => {
+                    let by_link = error.raw_os_error() == Some(libc::ELOOP);
+                    let _ = rustix::io::write(&tell, &[u8::from(by_link)]);
                     sys::exit_now(127)
                 }
             }

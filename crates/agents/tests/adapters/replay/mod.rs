@@ -80,16 +80,7 @@ impl Recording {
 }
 
 pub fn adapter(agent: &str) -> AgentProfile {
-    let adapter = match agent {
-        "claude" => AdapterKind::Claude,
-        "codex" => AdapterKind::Codex,
-        "copilot" => AdapterKind::Copilot,
-        "gemini" => AdapterKind::Gemini,
-        "opencode" => AdapterKind::Opencode,
-        "qwen" => AdapterKind::Qwen,
-        "acp" => AdapterKind::Acp,
-        other => panic!("{other}"),
-    };
+    let adapter: AdapterKind = serde_json::from_value(agent.into()).unwrap();
     AgentProfile { adapter: Some(adapter), model: Some("gpt-5-codex".into()), ..AgentProfile::default() }
 }
 

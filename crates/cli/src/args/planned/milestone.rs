@@ -2,12 +2,10 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use windlass_core::sandbox::NetworkAccess;
-use windlass_engine::config::{
-    Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Sandbox, Tokens, Usd, Wishes,
-};
+use windlass_engine::config::Options;
 
-use super::super::values::{command, file, gate, glob, host, not_blank, setting, variable, word};
+use super::super::settings::{Chosen, SettingFlags};
+use super::super::values::not_blank;
 use crate::complete;
 use crate::run::Watching;
 
@@ -104,79 +102,14 @@ pub struct StartArgs {
     /// Milestone to start
     #[arg(add = ArgValueCandidates::new(complete::milestones))]
     pub id: String,
-    /// Agent for the developer, by profile name [default: the first installed one]
-    #[arg(long, value_name = "A", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
-    agent: Option<String>,
+    #[command(flatten)]
+    settings: SettingFlags<OfMilestone>,
     /// Run any program as the developer. The prompt replaces {prompt} or {prompt_file}, or else goes to standard input
-    #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "agent")]
+    #[arg(long, value_name = "WORDS", value_parser = not_blank, help_heading = "Agent", conflicts_with = "agent")]
     pub agent_command: Option<String>,
-    /// Model of the developer [default: the agent's default]
-    #[arg(long, value_name = "M", value_parser = not_blank)]
-    model: Option<String>,
-    /// Agent for the acceptor [default: the same agent, in a separate session]
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
-    reviewer: Option<String>,
     /// Run any program as the acceptor, like --agent-command
-    #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer")]
+    #[arg(long, value_name = "WORDS", value_parser = not_blank, help_heading = "Agent", conflicts_with = "reviewer")]
     pub reviewer_command: Option<String>,
-    /// Command that checks the work; exit code 0 passes. Repeatable
-    #[arg(long = "gate", value_name = "CMD", value_parser = gate)]
-    gates: Vec<String>,
-    /// Command that checks a completion claim after all gates pass. Agents see only that a hidden gate failed. Repeatable
-    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate)]
-    hidden_gates: Vec<String>,
-    /// Recipe to use; it must have an acceptor [default: milestone; see 'windlass recipe list']
-    #[arg(long, value_name = "NAME", value_parser = not_blank)]
-    recipe: Option<String>,
-    /// Limit the number of developer turns [default: set by the recipe]
-    #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
-    max_iterations: Option<Iterations>,
-    /// Limit the loop's duration, such as 90m, even in the middle of a turn
-    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
-    duration: Option<Millis>,
-    /// Limit the cost in US dollars, if the agent reports its cost
-    #[arg(long, value_name = "X", value_parser = setting::<Usd>)]
-    budget_usd: Option<Usd>,
-    /// Limit the number of tokens, if the agent reports its usage
-    #[arg(long, value_name = "N", value_parser = setting::<Tokens>)]
-    max_tokens: Option<Tokens>,
-    /// Protect paths from the agents, such as 'tests/**'. Repeatable
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    protect: Vec<String>,
-    /// Sandbox level for agents and gates [default: auto]
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        value_parser = word::<Sandbox>(&["auto", "off", "workspace", "read-only", "docker"])
-    )]
-    sandbox: Option<Sandbox>,
-    /// Network access: allow all, deny all, or only a list of hosts. deny and list require a sandbox [default: allow]
-    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]))]
-    network: Option<NetworkAccess>,
-    /// Host to allow with --network list. Repeatable
-    #[arg(long = "network-host", value_name = "HOST", value_parser = host)]
-    network_hosts: Vec<String>,
-    /// Environment variable to pass to agents and gates. Repeatable
-    #[arg(long, value_name = "NAME", value_parser = variable)]
-    env_pass: Vec<String>,
-    /// Command that installs the project's dependencies, run once on the base commit. Repeatable
-    #[arg(long, value_name = "CMD", value_parser = command)]
-    setup: Vec<String>,
-    /// Copy an untracked file or directory, such as .env, from this checkout to the workspace. Repeatable
-    #[arg(long, value_name = "PATH", value_parser = file)]
-    copy: Vec<String>,
-    /// Agent to fall back to if the agent or model fails permanently, as agent or agent:model. Repeatable
-    #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank)]
-    fallbacks: Vec<String>,
-    /// Timeout for each turn [default: 60m]
-    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
-    turn_timeout: Option<Millis>,
-    /// Timeout for each gate [default: 10m]
-    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
-    gate_timeout: Option<Millis>,
-    /// Require your approval before the milestone completes
-    #[arg(long)]
-    human_review: bool,
     /// Trust commands defined in this repository, like 'windlass trust --yes'
     #[arg(long)]
     pub trust: bool,
@@ -195,34 +128,36 @@ impl StartArgs {
 
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
-        Options {
-            recipe: self.recipe.clone(),
-            agent: self.agent.clone(),
-            model: self.model.clone(),
-            reviewer: self.reviewer.clone(),
-            gates: some(&self.gates).and_then(|gates| Gates::new(gates).ok()),
-            hidden_gates: some(&self.hidden_gates).and_then(|commands| Commands::new(commands).ok()),
-            max_iterations: self.max_iterations,
-            duration: self.duration,
-            budget_usd: self.budget_usd,
-            max_tokens: self.max_tokens,
-            protect: some(&self.protect).and_then(|globs| Globs::new(globs).ok()),
-            sandbox: self.sandbox,
-            network: self.network,
-            network_hosts: some(&self.network_hosts).and_then(|hosts| Hosts::new(hosts).ok()),
-            env_pass: some(&self.env_pass).and_then(|names| Names::new(names).ok()),
-            setup: some(&self.setup).and_then(|commands| Commands::new(commands).ok()),
-            copy: some(&self.copy).and_then(|files| Files::new(files).ok()),
-            fallbacks: some(&self.fallbacks).and_then(|wishes| Wishes::new(wishes).ok()),
-            turn_timeout: self.turn_timeout,
-            gate_timeout: self.gate_timeout,
-            human_review: self.human_review.then_some(true),
-            ..Options::default()
-        }
+        self.settings.options()
     }
 }
 
-/// A list that was given; none leaves the setting as it is.
-pub(super) fn some(given: &[String]) -> Option<Vec<String>> {
-    (!given.is_empty()).then(|| given.to_vec())
+/// The settings that a milestone has flags for.
+#[derive(Debug, Clone)]
+enum OfMilestone {}
+
+impl Chosen for OfMilestone {
+    const FLAGS: Option<&'static [(&'static str, &'static str)]> = Some(&[
+        ("agent", "Agent for the developer, by profile name [default: the first installed one]"),
+        ("model", "Model of the developer [default: the agent's default]"),
+        ("fallbacks", ""),
+        ("reviewer", "Agent for the acceptor [default: the same agent, in a separate session]"),
+        ("recipe", "Recipe to use; it must have an acceptor [default: milestone; see 'windlass recipe list']"),
+        ("human_review", "Require your approval before the milestone completes"),
+        ("max_iterations", "Limit the number of developer turns [default: set by the recipe]"),
+        ("duration", ""),
+        ("budget_usd", ""),
+        ("max_tokens", ""),
+        ("gates", ""),
+        ("hidden_gates", ""),
+        ("gate_timeout", ""),
+        ("protect", ""),
+        ("turn_timeout", ""),
+        ("setup", ""),
+        ("copy", ""),
+        ("env_pass", ""),
+        ("sandbox", ""),
+        ("network", ""),
+        ("network_hosts", ""),
+    ]);
 }

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates;
-use windlass_engine::config::{Commands, Gates, Iterations, Millis, Options, Tokens, Usd};
+use windlass_engine::config::Options;
 
-use super::super::values::{gate, loop_name, not_blank, setting};
-use super::milestone::some;
-use crate::complete;
+use super::super::settings::{Chosen, SettingFlags};
+use super::super::values::{loop_name, not_blank};
 
 /// Queue goals and work them off within limits, in the order of their dependencies
 #[derive(Debug, Clone, Args)]
@@ -109,41 +107,12 @@ pub struct QueueAddArgs {
     #[arg(long)]
     pub trust: bool,
 
-    /// Agent to run, by profile name. Goals are counted by it [default: the first installed one]
-    #[arg(long, value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
-    agent: Option<String>,
+    #[command(flatten)]
+    settings: SettingFlags<OfGoals>,
     /// Run any program as the agent, as in 'windlass run'
     #[arg(long, value_name = "WORDS", conflicts_with = "agent", help_heading = "Agent")]
     pub agent_command: Option<String>,
-    /// Model to use [default: the agent's default]
-    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
-    model: Option<String>,
-    /// Agent that reviews the work in the audited recipe [default: the same agent, in a separate session]
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
-    reviewer: Option<String>,
 
-    /// Recipe: a named set of defaults [default: promise]
-    #[arg(long, value_parser = not_blank, help_heading = "When it is done", add = ArgValueCandidates::new(complete::recipes))]
-    recipe: Option<String>,
-    /// Command that checks the work; exit code 0 passes. Repeatable
-    #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
-    gates: Vec<String>,
-    /// Command that checks a completion claim after all gates pass. The agent sees only that a hidden gate failed. Repeatable
-    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
-    hidden_gates: Vec<String>,
-
-    /// Limit the number of iterations of each goal, 1–100 [default: set by the recipe]
-    #[arg(long, value_name = "N", value_parser = setting::<Iterations>, allow_negative_numbers = true, help_heading = "Limits")]
-    max_iterations: Option<Iterations>,
-    /// Limit the duration of each goal, such as 90m
-    #[arg(long, value_name = "D", value_parser = setting::<Millis>, allow_negative_numbers = true, help_heading = "Limits")]
-    duration: Option<Millis>,
-    /// Limit the cost of each goal in US dollars, if the agent reports its cost
-    #[arg(long, value_name = "X", value_parser = setting::<Usd>, allow_negative_numbers = true, help_heading = "Limits")]
-    budget_usd: Option<Usd>,
-    /// Limit the number of tokens of each goal, if the agent reports its usage
-    #[arg(long, value_name = "N", value_parser = setting::<Tokens>, allow_negative_numbers = true, help_heading = "Limits")]
-    max_tokens: Option<Tokens>,
     /// Revision to start the branches from [default: HEAD when the goal starts]
     #[arg(long, value_name = "REV", value_parser = not_blank, help_heading = "Workspace")]
     pub base: Option<String>,
@@ -151,25 +120,32 @@ pub struct QueueAddArgs {
 
 impl QueueAddArgs {
     pub fn has_gates(&self) -> bool {
-        !self.gates.is_empty() || !self.hidden_gates.is_empty()
+        self.settings.has_gates()
     }
 
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
-        Options {
-            agent: self.agent.clone(),
-            recipe: self.recipe.clone(),
-            model: self.model.clone(),
-            reviewer: self.reviewer.clone(),
-            gates: some(&self.gates).and_then(|gates| Gates::new(gates).ok()),
-            hidden_gates: some(&self.hidden_gates).and_then(|commands| Commands::new(commands).ok()),
-            max_iterations: self.max_iterations,
-            duration: self.duration,
-            budget_usd: self.budget_usd,
-            max_tokens: self.max_tokens,
-            ..Options::default()
-        }
+        self.settings.options()
     }
+}
+
+/// The settings that goals of the queue have flags for.
+#[derive(Debug, Clone)]
+enum OfGoals {}
+
+impl Chosen for OfGoals {
+    const FLAGS: Option<&'static [(&'static str, &'static str)]> = Some(&[
+        ("agent", "Agent to run, by profile name. Goals are counted by it [default: the first installed one]"),
+        ("model", ""),
+        ("reviewer", ""),
+        ("recipe", "Recipe: a named set of defaults [default: promise]"),
+        ("gates", ""),
+        ("hidden_gates", ""),
+        ("max_iterations", "Limit the number of iterations of each goal, 1–100 [default: set by the recipe]"),
+        ("duration", "Limit the duration of each goal, such as 90m"),
+        ("budget_usd", "Limit the cost of each goal in US dollars, if the agent reports its cost"),
+        ("max_tokens", "Limit the number of tokens of each goal, if the agent reports its usage"),
+    ]);
 }
 
 /// Move a goal that has not started to another place in the order

@@ -10,9 +10,9 @@ use super::RecipeSource;
 use super::policies::{POLICY_KEYS, Policies};
 use crate::config::error::ConfigError;
 use crate::config::file::{self, Source, entries, plain_value, span_of, unknown, wrong_type};
-use crate::config::keys::{KEYS, Misread, NOT_IN_PROJECT};
+use crate::config::keys::{InProject, KEYS, Misread};
 use crate::config::origin::{Layer, Origin, Place};
-use crate::config::value::ValueError;
+use crate::config::values::value::ValueError;
 
 /// Settings of the program or of a project, which no loop takes from its recipe.
 pub(super) const NOT_IN_RECIPE: [&str; 17] = [
@@ -94,7 +94,7 @@ impl RecipeFile {
                 if NOT_IN_RECIPE.contains(&known.name) {
                     return Err(ConfigError::NotInRecipe { place: at, key: known.name });
                 }
-                if NOT_IN_PROJECT.contains(&known.name) && source == RecipeSource::Project {
+                if known.in_project == InProject::Refused && source == RecipeSource::Project {
                     return Err(ConfigError::NotInProject { place: at, key: known.name });
                 }
                 let line = place.line_of(key.span());

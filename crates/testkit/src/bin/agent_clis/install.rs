@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -129,9 +129,10 @@ fn from_npm(cli: Cli, lock: &File, limit: Duration) -> Result<(), String> {
 /// Into an environment of its own, with an interpreter of this machine.
 fn from_pypi(cli: Cli, pythons: &[&str], lock: &File, limit: Duration) -> Result<(), String> {
     let (version, environment) = (cli.version(), cli.environment());
-    let python = pythons.iter().find_map(|version| python(version)).ok_or_else(|| {
-        format!("no Python {} among the programs of PATH; `PYENV_VERSION` chooses one of pyenv's", pythons.join(" or "))
-    })?;
+    let python = pythons
+        .iter()
+        .find_map(|version| python(version))
+        .ok_or_else(|| format!("no Python {} among the programs of PATH", pythons.join(" or ")))?;
     let _ = fs::remove_dir_all(&environment);
     let mut make = Command::new(&python);
     make.args(["-m", "venv"]).arg(&environment);
@@ -149,13 +150,24 @@ fn from_pypi(cli: Cli, pythons: &[&str], lock: &File, limit: Duration) -> Result
     Ok(())
 }
 
-/// The interpreter of that version, if this machine has one. A launcher such as pyenv's may be there without one.
-fn python(version: &str) -> Option<String> {
-    let wanted = format!("Python {version}.");
-    [format!("python{version}"), "python3".to_owned()].into_iter().find(|name| {
-        let said = Command::new(name).arg("--version").stdin(Stdio::null()).output();
-        said.is_ok_and(|said| said.status.success() && said.stdout.starts_with(wanted.as_bytes()))
-    })
+/// The interpreter of that version, if this machine has one. pyenv's launchers start only the versions that are selected, so
+/// each is also asked with this version selected.
+fn python(version: &str) -> Option<PathBuf> {
+    let wanted = format!("{version}\n");
+    let ask = |name: &str, select: bool| {
+        let mut command = Command::new(name);
+        command
+            .args(["-c", "import sys; print('%d.%d\\n%s' % (*sys.version_info[:2], sys.executable))"])
+            .stdin(Stdio::null());
+        if select {
+            command.env("PYENV_VERSION", version);
+        }
+        let said = command.output().ok().filter(|said| said.status.success())?;
+        let said = String::from_utf8(said.stdout).ok()?;
+        Some(PathBuf::from(said.strip_prefix(&wanted)?.trim_end()))
+    };
+    let names = [format!("python{version}"), "python3".to_owned()];
+    names.iter().find_map(|name| ask(name, false).or_else(|| ask(name, true)))
 }
 
 /// What an install script would have done to the `rg` in each directory below, if there are any.

@@ -1,0 +1,143 @@
+//! The store in PostgreSQL: the same contract as SQLite's, for workers of many machines.
+//!
+//! Invariant: each change is one transaction that first locks the loop's row, so every rule holds across machines. A
+//! connection that is lost is no refusal: the call waits and tries again. Where the answer to a commit is lost, the step's
+//! ID in the loop's row tells that it was written.
+
+mod failure;
+mod patience;
+mod rows;
+mod schema;
+mod steps;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use uuid::Uuid;
+use windlass_store::{
+    Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
+};
+
+use self::failure::{Fault, failed};
+use self::patience::{Patience, patiently};
+pub use self::schema::FORMAT;
+
+/// A worker that was not seen for so long is gone.
+const LOST_AFTER: Duration = Duration::from_millis(3_500);
+const MOST_CONNECTIONS: u32 = 16;
+
+/// The journal of a fleet.
+#[derive(Clone, Debug)]
+pub struct PgStore {
+    pool: PgPool,
+    lost_after: Duration,
+}
+
+/// Who holds leases in a fleet, known by the times at which the database heard of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    pub id: String,
+    pub name: String,
+}
+
+impl PgStore {
+    /// Connects to a database that has the tables of this version.
+    pub async fn connect(url: &str) -> Result<Self> {
+        let store = Self { pool: pool(url).await?, lost_after: LOST_AFTER };
+        schema::check(&store.pool).await?;
+        Ok(store)
+    }
+
+    /// Creates the tables, or brings older ones up to date; returns the format before and now. Others may do it too.
+    pub async fn migrate(url: &str) -> Result<(u32, u32)> {
+        schema::migrate(url).await
+    }
+
+    /// Another time after which a worker that was not seen is gone.
+    #[must_use]
+    pub fn lost_after(self, lost_after: Duration) -> Self {
+        Self { lost_after, ..self }
+    }
+
+    /// Notes that the worker lives. Only the database's clock counts.
+    pub async fn seen(&self, worker: &Worker) -> Result<()> {
+        patiently!(steps::seen(&self.pool, worker))
+    }
+}
+
+async fn pool(url: &str) -> Result<PgPool> {
+    let options = PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(Duration::from_secs(10));
+    options.connect(url).await.map_err(failed)
+}
+
+#[async_trait]
+impl Store for PgStore {
+    async fn create(&self, new: Create) -> Result<u64> {
+        let step = Uuid::now_v7();
+        patiently!(steps::create(&self.pool, step, &new))
+    }
+
+    async fn append(&self, step: Append) -> Result<u64> {
+        let id = Uuid::now_v7();
+        patiently!(steps::append(&self.pool, id, &step))
+    }
+
+    async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+        patiently!(rows::events(&self.pool, loop_id, after_seq, limit))
+    }
+
+    async fn check_chain(&self, loop_id: &str, until: u64) -> Result<ChainCheck> {
+        patiently!(rows::check_chain(&self.pool, loop_id, until))
+    }
+
+    async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {
+        patiently!(rows::by_id(&self.pool, self.lost_after, loop_id))
+    }
+
+    async fn find(&self, project: &str, name: &str) -> Result<Option<Listed>> {
+        patiently!(rows::by_name(&self.pool, self.lost_after, project, name))
+    }
+
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>> {
+        patiently!(rows::list(&self.pool, self.lost_after, &filter))
+    }
+
+    async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()> {
+        patiently!(steps::acquire(&self.pool, loop_id, &holder, replacing))
+    }
+
+    async fn remove(&self, loop_id: &str, token: &str) -> Result<()> {
+        let mut patience = Patience::new();
+        loop {
+            let outcome = match steps::remove(&self.pool, loop_id, token).await {
+                // Removed by the attempt whose answer was lost.
+                Err(Fault::Refused(StoreError::UnknownLoop { .. })) if patience.tried > 0 => Ok(()),
+                outcome => outcome,
+            };
+            if let Some(done) = patience.after(outcome).await {
+                return done;
+            }
+        }
+    }
+
+    async fn release(&self, loop_id: &str, token: &str) -> Result<()> {
+        patiently!(steps::release(&self.pool, loop_id, token))
+    }
+
+    async fn holder(&self, loop_id: &str) -> Result<Option<Held>> {
+        Ok(self.get(loop_id).await?.and_then(|listed| listed.holder))
+    }
+
+    async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()> {
+        patiently!(steps::post(&self.pool, loop_id, &item))
+    }
+
+    async fn pending(&self, loop_id: &str) -> Result<Vec<InboxItem>> {
+        patiently!(rows::pending(&self.pool, loop_id))
+    }
+
+    async fn answer(&self, item_id: &str) -> Result<Option<Option<String>>> {
+        patiently!(rows::answer(&self.pool, item_id))
+    }
+}

@@ -1,0 +1,128 @@
+//! The tables, and the way to them from every older format.
+//!
+//! Invariant: a migration that has shipped is never edited, only followed by another.
+
+use sqlx::Connection;
+use sqlx::postgres::{PgConnection, PgPool};
+use windlass_store::{Result, StoreError};
+
+use super::failure::{failed, wrong};
+
+/// The format that this program reads and writes.
+pub const FORMAT: u32 = MIGRATIONS.len() as u32;
+
+/// "WNDL": one migration at a time.
+const LOCK: i64 = 0x574e_444c;
+
+// Times are nanoseconds since 1970, except where the database's clock is the judge. `loops.pk` is the order of creation.
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE loops (
+    pk             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id             text NOT NULL UNIQUE,
+    kind           text NOT NULL,
+    project        text NOT NULL,
+    name           text NOT NULL,
+    goal           text NOT NULL,
+    recipe         text NOT NULL,
+    status         text NOT NULL,
+    open           boolean NOT NULL,
+    iterations     bigint NOT NULL,
+    max_iterations bigint,
+    stop_reason    text,
+    created_at     bigint NOT NULL,
+    updated_at     bigint NOT NULL,
+    stopped_at     bigint,
+    head           bigint NOT NULL,
+    last_step      text NOT NULL,
+    UNIQUE (project, name)
+) WITH (fillfactor = 70);
+CREATE INDEX loops_newest ON loops (created_at);
+CREATE INDEX loops_of_project ON loops (project, created_at);
+CREATE INDEX loops_open ON loops (created_at) WHERE open;
+
+CREATE TABLE summaries (loop bigint PRIMARY KEY REFERENCES loops (pk), body text NOT NULL);
+
+CREATE TABLE events (
+    loop bigint NOT NULL REFERENCES loops (pk),
+    seq  bigint NOT NULL,
+    at   bigint NOT NULL,
+    kind text NOT NULL,
+    body text NOT NULL,
+    link bytea NOT NULL,
+    PRIMARY KEY (loop, seq)
+);
+
+CREATE TABLE workers (id text PRIMARY KEY, name text NOT NULL, seen_at timestamptz NOT NULL);
+
+CREATE TABLE leases (
+    loop        bigint PRIMARY KEY REFERENCES loops (pk),
+    worker      text NOT NULL,
+    worker_name text NOT NULL,
+    token       text NOT NULL
+);
+
+CREATE TABLE inbox (
+    pk     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id     text NOT NULL UNIQUE,
+    loop   bigint NOT NULL REFERENCES loops (pk),
+    at     bigint NOT NULL,
+    body   text NOT NULL,
+    taken  bigint,
+    answer text
+);
+CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
+"];
+
+/// The format of the tables, 0 if there are none.
+async fn format(connection: &mut PgConnection) -> sqlx::Result<u32> {
+    let is_there: bool =
+        sqlx::query_scalar("SELECT to_regclass('meta') IS NOT NULL").fetch_one(&mut *connection).await?;
+    if !is_there {
+        return Ok(0);
+    }
+    let format: i32 = sqlx::query_scalar("SELECT format FROM meta").fetch_one(connection).await?;
+    Ok(format.cast_unsigned())
+}
+
+pub(super) async fn check(pool: &PgPool) -> Result<()> {
+    let mut connection = pool.acquire().await.map_err(failed)?;
+    match format(&mut connection).await.map_err(failed)? {
+        FORMAT => Ok(()),
+        0 => Err(wrong("the database has no tables of Windlass; run `windlass-fleet store migrate`")),
+        found if found < FORMAT => {
+            Err(wrong(format!("the database has format {found}, not {FORMAT}; run `windlass-fleet store migrate`")))
+        }
+        found => Err(newer(found)),
+    }
+}
+
+fn newer(found: u32) -> StoreError {
+    wrong(format!("the database has format {found}, but this program reads only up to {FORMAT}; update windlass-fleet"))
+}
+
+pub(super) async fn migrate(url: &str) -> Result<(u32, u32)> {
+    // One connection, which fails at once: a person waits for the answer.
+    let run = async || -> sqlx::Result<u32> {
+        let mut connection = PgConnection::connect(url).await?;
+        let mut step = connection.begin().await?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *step).await?;
+        let from = format(&mut step).await?;
+        if from >= FORMAT {
+            return Ok(from);
+        }
+        if from == 0 {
+            sqlx::query("CREATE TABLE meta (format int NOT NULL)").execute(&mut *step).await?;
+            sqlx::query("INSERT INTO meta VALUES (0)").execute(&mut *step).await?;
+        }
+        for sql in &MIGRATIONS[from as usize..] {
+            sqlx::raw_sql(*sql).execute(&mut *step).await?;
+        }
+        sqlx::query("UPDATE meta SET format = $1").bind(FORMAT.cast_signed()).execute(&mut *step).await?;
+        step.commit().await?;
+        Ok(from)
+    };
+    match run().await.map_err(failed)? {
+        found if found > FORMAT => Err(newer(found)),
+        from => Ok((from, FORMAT)),
+    }
+}

@@ -1,0 +1,251 @@
+//! The changes that a store can make, each in one transaction that checks every rule first.
+
+use sqlx::postgres::{PgConnection, PgPool};
+use uuid::Uuid;
+use windlass_store::{
+    Append, CatalogueEntry, Create, Holder, InboxItem, Link, Linked, NewEvent, Seat, StoreError, nanoseconds,
+};
+
+use super::Worker;
+use super::failure::{Fault, wrong};
+
+type Done<T> = Result<T, Fault>;
+
+pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64> {
+    let Create { entry, events, holder } = new;
+    let mut db = pool.begin().await?;
+    let known: Option<(i64, String)> = sqlx::query_as("SELECT head, last_step FROM loops WHERE id = $1")
+        .bind(&entry.id)
+        .fetch_optional(&mut *db)
+        .await?;
+    match known {
+        // Written by the attempt whose answer was lost.
+        Some((head, last)) if last == step.to_string() => return Ok(head.cast_unsigned()),
+        Some(_) => return Err(StoreError::IdTaken { id: entry.id.clone() }.into()),
+        None => {}
+    }
+    let head = events.len() as u64;
+    let sql =
+        "INSERT INTO loops (id, project, name, goal, recipe, status, open, iterations, max_iterations, stop_reason,
+                                  created_at, updated_at, stopped_at, head, last_step, kind)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+               ON CONFLICT DO NOTHING RETURNING pk";
+    let inserted: Option<i64> = sqlx::query_scalar(sql)
+        .bind(&entry.id)
+        .bind(&entry.project)
+        .bind(&entry.name)
+        .bind(goal(entry))
+        .bind(&entry.recipe)
+        .bind(&entry.status)
+        .bind(entry.open)
+        .bind(i64::from(entry.iterations))
+        .bind(entry.max_iterations.map(i64::from))
+        .bind(&entry.stop_reason)
+        .bind(nanoseconds(entry.created_at)?)
+        .bind(nanoseconds(entry.updated_at)?)
+        .bind(entry.stopped_at.map(nanoseconds).transpose()?)
+        .bind(head.cast_signed())
+        .bind(step.to_string())
+        .bind(&entry.kind)
+        .fetch_optional(&mut *db)
+        .await?;
+    let Some(key) = inserted else {
+        let sql = "SELECT 1 FROM loops WHERE id = $1";
+        let same_id = sqlx::query(sql).bind(&entry.id).fetch_optional(&mut *db).await?.is_some();
+        return Err(if same_id {
+            StoreError::IdTaken { id: entry.id.clone() }.into()
+        } else {
+            StoreError::NameTaken { name: entry.name.clone() }.into()
+        });
+    };
+    sqlx::query("INSERT INTO summaries VALUES ($1, $2)").bind(key).bind(&entry.summary).execute(&mut *db).await?;
+    write_events(&mut db, key, 0, events).await?;
+    if let Some(holder) = holder {
+        write_lease(&mut db, key, holder).await?;
+    }
+    db.commit().await?;
+    Ok(head)
+}
+
+/// The list's line of the goal. PostgreSQL keeps no text with a null character; the journal has the goal as JSON.
+fn goal(entry: &CatalogueEntry) -> String {
+    entry.goal.replace('\0', "\u{fffd}")
+}
+
+pub(super) async fn append(pool: &PgPool, id: Uuid, step: &Append) -> Done<u64> {
+    let mut db = pool.begin().await?;
+    let sql = "SELECT pk, head, last_step FROM loops WHERE id = $1 FOR UPDATE";
+    let found: Option<(i64, i64, String)> = sqlx::query_as(sql).bind(&step.loop_id).fetch_optional(&mut *db).await?;
+    let Some((key, head, last)) = found else { return Err(unknown(&step.loop_id)) };
+    let head = head.cast_unsigned();
+    if last == id.to_string() {
+        return Ok(head);
+    }
+    // A statement of its own, after the lock: one that joins would answer as of before it waited for the lock.
+    let token: Option<String> =
+        sqlx::query_scalar("SELECT token FROM leases WHERE loop = $1").bind(key).fetch_optional(&mut *db).await?;
+    if token.as_ref() != Some(&step.token) {
+        return Err(StoreError::LeaseLost { loop_id: step.loop_id.clone() }.into());
+    }
+    if head != step.expected_seq {
+        return Err(StoreError::Conflict { expected: step.expected_seq, found: head }.into());
+    }
+    let new_head = head + step.events.len() as u64;
+    take(&mut db, key, step, new_head).await?;
+    write_events(&mut db, key, head, &step.events).await?;
+    write_entry(&mut db, key, new_head, id, &step.entry).await?;
+    db.commit().await?;
+    Ok(new_head)
+}
+
+/// Takes and answers inbox items; refuses when one is not in the state that needs.
+async fn take(db: &mut PgConnection, key: i64, step: &Append, head: u64) -> Done<()> {
+    for id in &step.consumed {
+        let sql = "UPDATE inbox SET taken = $3 WHERE id = $1 AND loop = $2 AND taken IS NULL";
+        let taken = sqlx::query(sql).bind(id).bind(key).bind(head.cast_signed()).execute(&mut *db).await?;
+        if taken.rows_affected() == 0 {
+            return Err(StoreError::NotPending { id: id.clone() }.into());
+        }
+    }
+    for (id, answer) in &step.answers {
+        let sql = "UPDATE inbox SET answer = $3 WHERE id = $1 AND loop = $2 AND taken IS NOT NULL AND answer IS NULL";
+        let answered = sqlx::query(sql).bind(id).bind(key).bind(answer).execute(&mut *db).await?;
+        if answered.rows_affected() == 0 {
+            return Err(StoreError::NotTaken { id: id.clone() }.into());
+        }
+    }
+    Ok(())
+}
+
+/// All events in one statement.
+async fn write_events(db: &mut PgConnection, key: i64, head: u64, events: &[NewEvent]) -> Done<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let before: Option<Vec<u8>> = sqlx::query_scalar("SELECT link FROM events WHERE loop = $1 AND seq = $2")
+        .bind(key)
+        .bind(head.cast_signed())
+        .fetch_optional(&mut *db)
+        .await?;
+    let mut link = before.and_then(|bytes| Link::from_bytes(&bytes)).unwrap_or(Link::START);
+    let (mut seqs, mut times, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for (seq, event) in (head + 1..).zip(events) {
+        let at = nanoseconds(event.at)?;
+        link = link.next(&Linked { seq, at, kind: event.kind.as_bytes(), body: event.body.as_bytes() });
+        seqs.push(seq.cast_signed());
+        times.push(at);
+        links.push(link.0.to_vec());
+    }
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    let bodies: Vec<&str> = events.iter().map(|event| event.body.as_str()).collect();
+    let sql = "INSERT INTO events (loop, seq, at, kind, body, link)
+               SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bytea[])";
+    sqlx::query(sql).bind(key).bind(seqs).bind(times).bind(kinds).bind(bodies).bind(links).execute(db).await?;
+    Ok(())
+}
+
+async fn write_entry(db: &mut PgConnection, key: i64, head: u64, step: Uuid, entry: &CatalogueEntry) -> Done<()> {
+    let sql = "UPDATE loops SET goal = $2, recipe = $3, status = $4, open = $5, iterations = $6, max_iterations = $7,
+                      stop_reason = $8, updated_at = $9, stopped_at = $10, head = $11, last_step = $12 WHERE pk = $1";
+    // Checked as in every store, though it stays as it is.
+    nanoseconds(entry.created_at)?;
+    sqlx::query(sql)
+        .bind(key)
+        .bind(goal(entry))
+        .bind(&entry.recipe)
+        .bind(&entry.status)
+        .bind(entry.open)
+        .bind(i64::from(entry.iterations))
+        .bind(entry.max_iterations.map(i64::from))
+        .bind(&entry.stop_reason)
+        .bind(nanoseconds(entry.updated_at)?)
+        .bind(entry.stopped_at.map(nanoseconds).transpose()?)
+        .bind(head.cast_signed())
+        .bind(step.to_string())
+        .execute(&mut *db)
+        .await?;
+    sqlx::query("UPDATE summaries SET body = $2 WHERE loop = $1").bind(key).bind(&entry.summary).execute(db).await?;
+    Ok(())
+}
+
+pub(super) async fn acquire(pool: &PgPool, loop_id: &str, holder: &Holder, replacing: Option<&str>) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    let sql = "SELECT worker, worker_name, token FROM leases WHERE loop = $1";
+    let current: Option<(String, String, String)> = sqlx::query_as(sql).bind(key).fetch_optional(&mut *db).await?;
+    if let Some((id, name, token)) = current
+        && token != holder.token
+        && replacing != Some(token.as_str())
+    {
+        return Err(StoreError::Held(Box::new(Holder { seat: Seat::Worker { id, name }, token })).into());
+    }
+    write_lease(&mut db, key, holder).await?;
+    Ok(db.commit().await?)
+}
+
+async fn write_lease(db: &mut PgConnection, key: i64, holder: &Holder) -> Done<()> {
+    let (id, name) = match &holder.seat {
+        Seat::Worker { id, name } => (id, name),
+        Seat::Process { .. } => return Err(wrong("only a worker can hold a loop of a fleet").into()),
+    };
+    let sql = "INSERT INTO leases VALUES ($1, $2, $3, $4)
+               ON CONFLICT (loop) DO UPDATE SET worker = $2, worker_name = $3, token = $4";
+    sqlx::query(sql).bind(key).bind(id).bind(name).bind(&holder.token).execute(db).await?;
+    Ok(())
+}
+
+pub(super) async fn release(pool: &PgPool, loop_id: &str, token: &str) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    sqlx::query("DELETE FROM leases WHERE loop = $1 AND token = $2").bind(key).bind(token).execute(&mut *db).await?;
+    Ok(db.commit().await?)
+}
+
+pub(super) async fn remove(pool: &PgPool, loop_id: &str, token: &str) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    let dropped = sqlx::query("DELETE FROM leases WHERE loop = $1 AND token = $2")
+        .bind(key)
+        .bind(token)
+        .execute(&mut *db)
+        .await?;
+    if dropped.rows_affected() == 0 {
+        return Err(StoreError::LeaseLost { loop_id: loop_id.to_owned() }.into());
+    }
+    for sql in [
+        "DELETE FROM inbox WHERE loop = $1",
+        "DELETE FROM events WHERE loop = $1",
+        "DELETE FROM summaries WHERE loop = $1",
+        "DELETE FROM loops WHERE pk = $1",
+    ] {
+        sqlx::query(sql).bind(key).execute(&mut *db).await?;
+    }
+    Ok(db.commit().await?)
+}
+
+pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    let sql = "INSERT INTO inbox (id, loop, at, body) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING";
+    let at = nanoseconds(item.at)?;
+    sqlx::query(sql).bind(&item.id).bind(key).bind(at).bind(&item.body).execute(&mut *db).await?;
+    Ok(db.commit().await?)
+}
+
+pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<()> {
+    let sql = "INSERT INTO workers VALUES ($1, $2, clock_timestamp())
+               ON CONFLICT (id) DO UPDATE SET name = $2, seen_at = clock_timestamp()";
+    sqlx::query(sql).bind(&worker.id).bind(&worker.name).execute(pool).await?;
+    Ok(())
+}
+
+/// The loop's row, for this transaction alone.
+async fn locked(db: &mut PgConnection, loop_id: &str) -> Done<i64> {
+    let found: Option<i64> =
+        sqlx::query_scalar("SELECT pk FROM loops WHERE id = $1 FOR UPDATE").bind(loop_id).fetch_optional(db).await?;
+    found.ok_or_else(|| unknown(loop_id))
+}
+
+fn unknown(loop_id: &str) -> Fault {
+    StoreError::UnknownLoop { id: loop_id.to_owned() }.into()
+}
