@@ -65,6 +65,8 @@ export interface WindlassSettings {
   memory?: string;
   /** Limit on the total memory of a loop's processes; the system kills processes above it. Default: 80% of the machine's memory. */
   memory_limit?: string;
+  /** queue hands verified goals of the queue, and verified milestones that 'windlass serve' starts, to the merge queue. What comes after them starts when they are merged. Default: off. */
+  merge?: "off" | "queue";
   /** How often the merge queue gives a loop with a conflict back to its agent. Default: 2. */
   merge_returns?: number;
   /** Model to use, if the agent's command contains {model}. Default: the agent's default. */
@@ -103,10 +105,8 @@ export interface WindlassSettings {
   protect?: Array<string>;
   /** How long a question of the agent waits for your answer before its default is taken; 0 never waits. Default: 0. */
   question_wait?: string;
-  /** Part of queue_tokens_per_hour and queue_usd_per_hour that the queue leaves to you. Default: 20%. */
+  /** Part of an account that the queue leaves to you: of the windows that its agent reports, of queue_tokens_per_hour, and of queue_usd_per_hour. Default: 20%. */
   queue_keep?: string;
-  /** Hand verified goals of the queue to the merge queue. Goals that depend on them start when they are merged. Default: false. */
-  queue_merge?: boolean;
   /** Maximum number of goals of the queue that run at once with one agent. Default: 2. */
   queue_per_account?: number;
   /** Maximum number of goals of the queue that run at once in one project. Default: 2. */

@@ -65,4 +65,4 @@ pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
 pub use watch::{Changes, LoopFeed};
-pub use work::{MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};
+pub use work::{BroughtIn, MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};

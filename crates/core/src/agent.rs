@@ -48,6 +48,10 @@ pub enum AgentEvent {
         #[serde(flatten)]
         usage: crate::usage::Usage,
     },
+    /// How much of its provider's windows the agent's account has used: all that are known now.
+    Account {
+        windows: Vec<AccountWindow>,
+    },
     Error {
         kind: ErrorKind,
         #[serde(default)]
@@ -68,6 +72,17 @@ pub enum AgentEvent {
     Raw {
         line: String,
     },
+}
+
+/// A span of time in which a provider lets an account use so much, such as five hours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AccountWindow {
+    /// As the agent calls it.
+    pub name: String,
+    /// In whole percent, rounded down.
+    pub used_percent: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Timestamp>,
 }
 
 /// Causes of failure that a policy treats differently.

@@ -114,6 +114,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::TurnStarted { .. }
         | Event::SessionFound { .. }
         | Event::UsageReported { .. }
+        | Event::AccountReported { .. }
         | Event::TurnInterrupted { .. }
         | Event::SessionLost { .. }
         | Event::WorkspaceSetUp

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session, SessionFacts};
-use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome, TurnReport, is_session_name};
+use windlass_core::agent::{AccountWindow, AgentEvent, ErrorKind, TurnOutcome, TurnReport, is_session_name};
 use windlass_core::ids::Role;
 use windlass_core::milestone::Milestone;
 use windlass_core::profile::AgentProfile;
@@ -281,6 +281,7 @@ pub struct TurnWatcher {
     claim: ClaimDetector,
     session: Option<String>,
     usage: UsageByModel,
+    account: Vec<AccountWindow>,
     last_words: String,
     calls: ToolCalls,
     /// A reviewer called Windlass's verdict tool to refuse the work.
@@ -304,6 +305,7 @@ impl TurnWatcher {
             claim: ClaimDetector::new(promise.unwrap_or_default(), prompt),
             session: None,
             usage: UsageByModel::new(),
+            account: Vec::new(),
             last_words: String::new(),
             calls: ToolCalls::default(),
             refused_by_tool: false,
@@ -342,6 +344,7 @@ impl TurnWatcher {
             AgentEvent::Usage { model, usage } => {
                 self.usage.entry(model.clone()).or_default().add(usage);
             }
+            AgentEvent::Account { windows } => self.account.clone_from(windows),
             AgentEvent::ToolUse { id, name, input } => {
                 self.calls.begun(id, name);
                 self.refused_by_tool |=
@@ -358,6 +361,11 @@ impl TurnWatcher {
 
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    /// How much of its account the agent last reported as used.
+    pub fn account(&self) -> &[AccountWindow] {
+        &self.account
     }
 
     pub fn usage(&self) -> &UsageByModel {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use windlass_core::agent::AccountWindow;
 use windlass_core::ids::{Membership, Role, TurnKey};
 use windlass_core::machine::{
     AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
@@ -79,6 +80,9 @@ pub struct LoopView {
     pub claims: Claims,
     pub gates: Vec<GateView>,
     pub usage: UsageView,
+    /// How much of its account the agent last reported as used; empty if it does not report that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub account: Vec<AccountWindow>,
     pub steering: Vec<SteeringView>,
     /// What the coder asked the user.
     #[serde(default)]
@@ -240,6 +244,7 @@ impl LoopView {
             claims: state.claims,
             gates: gates(state),
             usage: usage(state),
+            account: state.account.clone(),
             steering: state
                 .steering
                 .iter()

@@ -190,7 +190,7 @@ fn defaults_are_those_of_the_contract() {
         ("queue_per_account", "2"),
         ("queue_tokens_per_hour", "(none)"),
         ("queue_usd_per_hour", "(none)"),
-        ("queue_merge", "false"),
+        ("merge", "\"off\""),
         ("queue_keep", "\"20%\""),
     ];
     for (key, text) in expected {

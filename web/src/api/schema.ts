@@ -1398,6 +1398,18 @@ export interface components {
             /** Format: uint32 */
             iteration: number;
         };
+        /** @description A span of time in which a provider lets an account use so much, such as five hours. */
+        AccountWindow: {
+            /** @description As the agent calls it. */
+            name: string;
+            /** Format: date-time */
+            resets_at?: string | null;
+            /**
+             * Format: uint32
+             * @description In whole percent, rounded down.
+             */
+            used_percent: number;
+        };
         /** @description The adapters there are: each knows one agent's command line and format. */
         AdapterKind: ("claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen") | "command" | "acp";
         /** @description Writes the profile of an agent into the user's settings file. */
@@ -2232,6 +2244,11 @@ export interface components {
         } | {
             turn: components["schemas"]["TurnKey"];
             /** @constant */
+            type: "account_reported";
+            windows: components["schemas"]["AccountWindow"][];
+        } | {
+            turn: components["schemas"]["TurnKey"];
+            /** @constant */
             type: "turn_interrupted";
             why: components["schemas"]["Interrupt"];
         } | {
@@ -2575,6 +2592,10 @@ export interface components {
             /** @constant */
             type: "usage";
         } | {
+            /** @constant */
+            type: "account";
+            windows: components["schemas"]["AccountWindow"][];
+        } | {
             kind: components["schemas"]["ErrorKind"];
             /** @default  */
             message: string;
@@ -2692,6 +2713,10 @@ export interface components {
             reasoning_tokens: number;
             /** @constant */
             type: "usage";
+        } | {
+            /** @constant */
+            type: "account";
+            windows: components["schemas"]["AccountWindow"][];
         } | {
             kind: components["schemas"]["ErrorKind"];
             /** @default  */
@@ -3352,6 +3377,8 @@ export interface components {
         };
         /** @description One row of the list: the loop as `status --json` shows it, without its history, and how lively it is. */
         LoopSummary: {
+            /** @description How much of its account the agent last reported as used; empty if it does not report that. */
+            account?: components["schemas"]["AccountWindow"][];
             /** @description Bytes of output in each of the last intervals of 30 s, oldest first. */
             activity: number[];
             agent: string;
@@ -3497,6 +3524,8 @@ export interface components {
         };
         /** @description `status --json`. Fields are only ever added. */
         LoopView: {
+            /** @description How much of its account the agent last reported as used; empty if it does not report that. */
+            account?: components["schemas"]["AccountWindow"][];
             agent: string;
             base_commit: string | null;
             branch: string | null;
@@ -4533,6 +4562,12 @@ export interface components {
              * @default null
              */
             usd_per_hour: number | null;
+            /**
+             * Format: uint32
+             * @description The share of the queue in the windows that an agent reports, in percent.
+             * @default null
+             */
+            window_percent: number | null;
         };
         /** @description Add verified loops to the merge queue of a branch. */
         QueueMerges: {

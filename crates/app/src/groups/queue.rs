@@ -11,7 +11,7 @@ use windlass_core::group::GroupId;
 use windlass_core::group::queue::{After, GoalSpec, Merging, NewGoal, Position, Queue, QueueInput, QueueLimits};
 use windlass_core::ids::LoopId;
 use windlass_engine::command::Answer;
-use windlass_engine::config::{Options, Percent, Slots};
+use windlass_engine::config::{MergeBy, Options, Percent, Slots};
 use windlass_engine::engine::{Engine, EngineError, NewLoop, status_word};
 use windlass_engine::groups::member::report_of;
 use windlass_engine::groups::{GoalView, HeldGroup, PreparesGoals, QueueCommand, QueueKind, QueueView};
@@ -198,8 +198,9 @@ impl Local {
                 .queue_usd_per_hour
                 .value
                 .map(|most| keep.map_or(most.get(), |keep| keep.left_of(most.get()))),
+            window_percent: keep.and_then(share_of_window),
         };
-        Ok((limits, settings.queue_merge.value.unwrap_or(false)))
+        Ok((limits, settings.merge.value == Some(MergeBy::Queue)))
     }
 
     /// Has the queue's driver do something, or does it here if it has none.
@@ -219,6 +220,13 @@ fn share_of_tokens(keep: Option<Percent>, tokens: u64) -> u64 {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
     let share = |keep: Percent| keep.left_of(tokens as f64) as u64;
     keep.map_or(tokens, share).max(1)
+}
+
+/// In percent; none if nothing is kept.
+fn share_of_window(keep: Percent) -> Option<u32> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 100")]
+    let share = keep.left_of(100.0).ceil() as u32;
+    (share < 100).then_some(share)
 }
 
 /// The queue as it is now; an empty one if there is none.
@@ -246,7 +254,7 @@ async fn shown(here: &Local) -> Result<QueueView, Problem> {
 fn as_loop(goal: &GoalView, row: &Listed, queue_is_driven: bool) -> String {
     match (goal.status.as_str(), status_word(row)) {
         ("failed" | "rate_limited", _) => goal.status.clone(),
-        ("running", "interrupted") if queue_is_driven => goal.status.clone(),
+        (_, "interrupted") if queue_is_driven => goal.status.clone(),
         (_, word) => word.to_owned(),
     }
 }

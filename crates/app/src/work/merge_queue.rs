@@ -76,6 +76,53 @@ pub struct OpenedMerges {
     pub held: HeldGroup<Merges>,
 }
 
+/// What became of the work of a loop that others build on.
+#[derive(Debug)]
+pub enum BroughtIn {
+    /// It is merged, or there is nothing to merge.
+    Done,
+    /// The queue that merges it. Nobody drives it yet.
+    Opened(Box<OpenedMerges>),
+    /// It is not merged now, for this reason.
+    Held(String),
+}
+
+impl Local {
+    /// Has the merge queue merge the work of a loop that completed, unless it did or refused that before.
+    pub async fn bring_in(&self, loop_id: &str) -> Result<BroughtIn, Problem> {
+        let state = self.state_of(loop_id).await?;
+        if state.merged.is_some() || state.outcome().is_none() {
+            return Ok(BroughtIn::Done);
+        }
+        let engine = self.engine().await?;
+        let queues = engine.merge_queues(Some(&state.project), None).await?;
+        let known = queues.into_iter().find_map(|view| {
+            let entry = view.entries.iter().rev().find(|entry| entry.id == loop_id)?;
+            Some((entry.status.clone(), view))
+        });
+        let see = |view: &MergesView, what: &str| format!("{what}; see `windlass status {}`", view.name);
+        let id = match known {
+            Some((entry, _)) if entry == "merged" => return Ok(BroughtIn::Done),
+            Some((entry, view)) if entry == "refused" => {
+                return Ok(BroughtIn::Held(see(&view, "the merge queue refused it")));
+            }
+            Some((_, view)) if view.status == "paused" => {
+                return Ok(BroughtIn::Held(see(&view, "the merge queue is paused")));
+            }
+            Some((_, view)) => GroupId(view.id),
+            None => {
+                let (of, candidates) =
+                    QueueMerges { loops: vec![loop_id.to_owned()], ..QueueMerges::default() }.entries(self).await?;
+                engine.queue_merges(&of, candidates).await?
+            }
+        };
+        Ok(match engine.open_merges(&id).await? {
+            Some(held) => BroughtIn::Opened(Box::new(OpenedMerges { engine, held })),
+            None => BroughtIn::Held("another process works on the merge queue".to_owned()),
+        })
+    }
+}
+
 impl Request for QueueMerges {
     type Report = MergesReport;
     const NAME: &'static str = "queue_merges";

@@ -7,7 +7,7 @@ mod merge_queue;
 mod residue;
 mod rollback;
 
-pub use merge_queue::{MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};
+pub use merge_queue::{BroughtIn, MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};
 
 use windlass_core::machine::LoopState;
 use windlass_core::spec::WorkspaceKind;

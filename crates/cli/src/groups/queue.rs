@@ -197,7 +197,10 @@ fn why(goal: &GoalView, driven: bool) -> Option<String> {
 }
 
 fn words(why: &Why) -> String {
-    let minute = |at: &Timestamp| at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
+    let minute = |at: &Timestamp| {
+        let (at, now) = (at.to_zoned(TimeZone::system()), Timestamp::now().to_zoned(TimeZone::system()));
+        at.strftime(if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
+    };
     match why {
         Why::Blocked { number } => format!("blocked: goal {number} ended without being verified"),
         Why::Unmerged { number } => format!("blocked: goal {number} could not be merged"),
@@ -221,7 +224,7 @@ async fn start(local: &Local, merge: Option<bool>, json: bool) -> Result<Exit, F
         return show(&ListQueue::default().perform(local).await?, json);
     };
     let (signals, shutdown) = watch_signals()?;
-    let mut shown = Shown { json, seq: held.seq, lines: Vec::new(), style: Style::for_stdout() };
+    let mut shown = Shown { json, seq: held.seq, lines: Vec::new(), until: Vec::new(), style: Style::for_stdout() };
     let driving = engine.drive_group(kind, held, shutdown)?;
     let mut news = driving.news.clone();
     let ended = driving.ended();
@@ -276,6 +279,8 @@ struct Shown {
     json: bool,
     seq: u64,
     lines: Vec<(u32, String)>,
+    /// Why goals wait for a time.
+    until: Vec<String>,
     style: Style,
 }
 
@@ -285,8 +290,9 @@ impl Shown {
             return events::print_new(engine, &QueueKind::id().0, &mut self.seq).await;
         }
         for goal in ListQueue::default().perform(local).await?.goals {
-            // What waits is not worth a line before it starts.
+            // What waits is not worth a line before it starts, but until when an account is left alone is.
             if matches!(goal.status.as_str(), "waiting" | "blocked") {
+                self.say_until(&goal);
                 continue;
             }
             let now = match why(&goal, true) {
@@ -302,5 +308,14 @@ impl Shown {
             print(&self.style.field(&format!("{:>3}", goal.number), 3, &format!("{} · {now}", one_line(name, 60))));
         }
         Ok(())
+    }
+
+    /// Once for each account and time, not for each of its goals.
+    fn say_until(&mut self, goal: &GoalView) {
+        let Some(Why::AccountLimited { .. } | Why::AccountUsedUp { .. }) = &goal.why else { return };
+        if let Some(why) = why(goal, true).filter(|why| !self.until.contains(why)) {
+            print(&self.style.field("", 3, &format!("waiting: {}", one_line(&why, 160))));
+            self.until.push(why);
+        }
     }
 }

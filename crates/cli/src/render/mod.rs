@@ -108,7 +108,10 @@ impl Renderer {
                 }
             }
             AgentEvent::Raw { line } => self.lines(line, |style, line| style.dim(&format!("    {line}"))),
-            AgentEvent::Session { .. } | AgentEvent::Usage { .. } | AgentEvent::Result { .. } => String::new(),
+            AgentEvent::Session { .. }
+            | AgentEvent::Usage { .. }
+            | AgentEvent::Account { .. }
+            | AgentEvent::Result { .. } => String::new(),
         }
     }
 
@@ -305,6 +308,7 @@ impl Renderer {
             Event::NetworkDenied { .. }
             | Event::SessionFound { .. }
             | Event::UsageReported { .. }
+            | Event::AccountReported { .. }
             | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }

@@ -20,12 +20,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
+use windlass_app::{Background, BroughtIn, Context, Kind, Local, Opens, Problem, StartMilestone};
 use windlass_core::group::{GroupId, GroupKind};
 use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
-use windlass_engine::config::{Millis, Options};
+use windlass_engine::config::{MergeBy, Millis, Options};
 use windlass_engine::engine::{Engine, EngineError, Held};
 use windlass_engine::groups::{AnyGroup, MergesView, QueueKind, QueueView};
 use windlass_engine::milestones;
@@ -107,6 +107,7 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         driving: JoinSet::new(),
         driven: BTreeSet::new(),
         given_up: BTreeSet::new(),
+        held_back: BTreeSet::new(),
         queue_taken: false,
         due: BTreeMap::new(),
         shutdown,
@@ -160,6 +161,8 @@ struct Serving {
     driven: BTreeSet<String>,
     /// Loops whose driver failed: they are left to a person.
     given_up: BTreeSet<String>,
+    /// Milestones that are not merged, with reasons that were already printed.
+    held_back: BTreeSet<(String, String)>,
     /// Its driver ends with this process, or failed.
     queue_taken: bool,
     /// When each project is looked at again; a project that is not here is due.
@@ -323,14 +326,19 @@ impl Serving {
             };
             let next = settings.wake.value.as_ref().and_then(|wake| wake.next_after(now, &TimeZone::system()));
             if settings.auto_start.value.unwrap_or(false) {
-                self.start_next(&project).await?;
+                let merges = settings.merge.value == Some(MergeBy::Queue);
+                // What is not merged yet may be by any change, also of another process.
+                if !self.start_next(&project, merges).await? {
+                    continue;
+                }
             }
             self.due.insert(project, next.unwrap_or(Timestamp::MAX));
         }
         Ok(())
     }
 
-    async fn start_next(&mut self, project: &Path) -> Result<(), Failure> {
+    /// With `merges`, each milestone builds on those before it: `false` if one of them is not merged yet.
+    async fn start_next(&mut self, project: &Path, merges: bool) -> Result<bool, Failure> {
         let text = project.to_string_lossy().into_owned();
         let mut pending = Vec::new();
         for found in milestones::list(project) {
@@ -343,12 +351,13 @@ impl Serving {
             };
             match self.engine.store.find(&text, &milestones::loop_name(&found.milestone.id)).await? {
                 // One at a time, and one that waits for a person is not done.
-                Some(listed) if listed.entry.open => return Ok(()),
+                Some(listed) if listed.entry.open => return Ok(true),
+                Some(listed) if merges && !self.is_brought_in(&found.milestone.id, &listed).await? => return Ok(false),
                 Some(_) => {}
                 None => pending.push(found),
             }
         }
-        let Some(first) = pending.into_iter().next() else { return Ok(()) };
+        let Some(first) = pending.into_iter().next() else { return Ok(true) };
         let id = first.milestone.id.clone();
         let request = StartMilestone {
             id: id.clone(),
@@ -361,14 +370,32 @@ impl Serving {
         match request.open(&self.local).await {
             Ok(opened) => {
                 print(&format!("started milestone {id} of {}\n", project.display()));
-                self.drive(opened.held)
+                self.drive(opened.held)?;
             }
             Err(problem) => {
                 let hint = problem.hint.map_or(String::new(), |hint| format!(" ({hint})"));
                 eprintln!("warning: milestone {id} of {}: {}{hint}", project.display(), problem.message);
-                Ok(())
             }
         }
+        Ok(true)
+    }
+
+    /// Whether the next milestone can build on this one; if not, its branch is merged, or a warning says why not.
+    async fn is_brought_in(&mut self, milestone: &str, listed: &Listed) -> Result<bool, Failure> {
+        let held = match self.local.bring_in(&listed.entry.id).await {
+            Ok(BroughtIn::Done) => return Ok(true),
+            Ok(BroughtIn::Opened(opened)) => {
+                self.drive_group(AnyGroup::Merges(Box::new(opened.held)))?;
+                return Ok(false);
+            }
+            Ok(BroughtIn::Held(why)) => why,
+            Err(problem) if problem.code == Kind::Refused || problem.code == Kind::Invalid => problem.message,
+            Err(problem) => return Err(problem.into()),
+        };
+        if self.held_back.insert((listed.entry.id.clone(), held.clone())) {
+            eprintln!("warning: milestone {milestone} of {} is not merged: {held}", listed.entry.project);
+        }
+        Ok(false)
     }
 
     fn drive_group(&mut self, held: AnyGroup) -> Result<(), Failure> {

@@ -155,6 +155,7 @@ impl Only {
                 | Event::TurnInterrupted { turn, .. }
                 | Event::SessionFound { turn, .. }
                 | Event::UsageReported { turn, .. }
+                | Event::AccountReported { turn, .. }
                 | Event::QuestionAsked { turn, .. }
                 | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
                 Event::Checkpointed { turn, .. } | Event::Summarised { turn, .. } => (Some(turn.iteration), None),

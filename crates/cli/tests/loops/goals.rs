@@ -319,3 +319,32 @@ fn serve_works_the_queue_off_over_restarts() {
     assert_eq!(agent.turns().len(), 4);
     world.wait_no_processes();
 }
+
+#[test]
+// promise: queue-10
+fn part_of_the_window_that_an_agent_reports_is_kept_for_the_person() {
+    let world = World::new();
+    let window = r#"{"name":"five_hour","used_percent":80,"resets_at":"2999-01-01T00:00:00Z"}"#;
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\necho x > made\necho '{{\"type\":\"account\",\"windows\":[{window}]}}'\n\
+         echo '{{\"type\":\"text\",\"text\":\"<promise>COMPLETE</promise>\"}}'\n"
+    );
+    let program = world.install_script("a1", &script);
+    let profiles: String =
+        ["a1", "a2"].map(|name| format!("[agents.{name}]\ncommand = [{program:?}]\noutput = \"jsonl\"\n")).concat();
+    world.config(&format!("queue_per_account = 1\n{profiles}"));
+    for (goal, agent) in [("one", "a1"), ("two", "a1"), ("three", "a2")] {
+        call(&world, &["queue", "add", goal, "--agent", agent, "--gate", "true"]).assert_code(0);
+    }
+    let mut running = world.start(windlass(&world, &["queue", "start"]));
+    running.wait_line(Stream::Stdout, "the rest of account a1 is kept for you until");
+    call(&world, &["logs", "three", "-f"]);
+    running.signal(Signal::INT);
+    running.wait_ended();
+    let queue = call(&world, &["queue", "list", "--json"]).json();
+    let goal = |at: usize| queue["goals"][at].clone();
+    assert_eq!((&goal(0)["verified"], &goal(1)["why"]["type"]), (&true.into(), &"account_used_up".into()), "{queue}");
+    assert_eq!(status(&world, "one")["account"][0]["used_percent"], 80);
+    world.config(&format!("queue_keep = \"10%\"\n{profiles}"));
+    call(&world, &["queue", "start"]).assert_code(0);
+}

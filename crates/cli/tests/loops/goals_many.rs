@@ -121,6 +121,7 @@ fn verified_goals_are_merged_and_those_that_depend_on_them_build_on_that() {
 #[derive(Debug, PartialEq)]
 struct EndState {
     goals: Vec<(Value, Value, Value)>,
+    merges: usize,
     loops: Vec<String>,
     branches: Vec<String>,
 }
@@ -135,6 +136,7 @@ fn end_state(world: &World) -> EndState {
     EndState {
         goals: goals.map(|goal| (goal["number"].clone(), goal["verified"].clone(), goal["after"].clone())).collect(),
         loops,
+        merges: world.repo().git(["log", "--first-parent", "--merges", "--format=%H", "main"]).lines().count(),
         branches: world.repo().refs("refs/heads/windlass/"),
     }
 }
@@ -151,24 +153,25 @@ const ADD: [&str; 8] = ["queue", "add", "one", "two", "--in-order", "--agent", "
 
 #[test]
 fn a_queue_that_is_killed_at_any_step_is_worked_off_as_if_nothing_had_happened() {
+    let start = ["queue", "start", "--merge"];
     let play = |fault: Option<&str>| {
         let world = prepared();
         call(&world, &[&ADD[..], &GATE[1..]].concat()).assert_code(0);
-        let mut command = windlass(&world, &["queue", "start"]);
+        let mut command = windlass(&world, &start);
         command.envs(fault.map(|fault| ("WINDLASS_TEST_FAULT", fault)));
         let out = world.run(command);
         let died = out.signal == Some(9);
         assert!(died || out.code == Some(0), "{}", out.shown());
         world.wait_no_processes();
         if died {
-            call(&world, &["queue", "start"]).assert_code(0);
+            call(&world, &start).assert_code(0);
             world.wait_no_processes();
         }
         (died || fault.is_none()).then(|| end_state(&world))
     };
     let undisturbed = play(None).unwrap();
-    assert_eq!(undisturbed.loops, ["one", "two"]);
-    let points = ["group.append.before", "group.append.after", "queue.start", "queue.made"];
+    assert_eq!((undisturbed.merges, &undisturbed.loops[..]), (2, &["one".to_owned(), "two".to_owned()][..]));
+    let points = ["group.append.before", "group.append.after", "queue.start", "queue.made", "queue.merge"];
     let cases = sweep(Series::of(&points, None), &undisturbed, |case: &Case| play(Some(&case.first)));
     assert!(cases > 12, "{cases}");
 }

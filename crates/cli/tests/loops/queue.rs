@@ -173,3 +173,27 @@ fn plan_that_an_agent_hands_over_by_mcp_is_queued() {
     make_room(&first, running);
     finish(&world, name);
 }
+
+#[test]
+// promise: control-10
+fn loop_that_waits_for_an_answer_leaves_its_place_and_takes_one_again() {
+    let world = World::new();
+    world.config("max_running = 1\n");
+    let asks = world.script(
+        "[[turn]]\nsteps = [{ say = '<question default=\"SQLite\">Which database?</question>' }]\n\
+         [[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]",
+    );
+    let words = ["run", "x", "--name", "first", "--question-wait", "30m", "--agent-command", &asks.command_line()];
+    let mut first = world.start(windlass(&world, &words));
+    first.wait_line(Stream::Stdout, "waiting");
+    let stays = world.script(STAYS);
+    let words = ["run", "x", "--name", "second", "--agent-command", &stays.command_line()];
+    let second = world.start(windlass(&world, &words));
+    stays.wait_touched("here");
+    call(&world, &["answer", "first", "PostgreSQL"]).assert_code(0);
+    first.wait_line(Stream::Stdout, "queued: 1 of 1 loops are running");
+    assert_eq!(asks.turns().len(), 1);
+    make_room(&stays, second);
+    first.wait().assert_code(0);
+    assert_eq!(asks.turns().len(), 2);
+}

@@ -153,3 +153,63 @@ fn a_milestone_that_was_cut_off_goes_on_and_a_paused_one_does_not() {
     call(&world, &["serve", "--once"]).assert_code(0);
     assert_eq!(status(&world, "milestone-first")["status"], "completed");
 }
+
+/// Builds the part that its milestone is named after; the second part needs the first.
+const BUILDER: &str = r##"#!/bin/sh
+part=$(grep -o 'part-[0-9]' | head -1)
+[ "$part" = part-1 ] || [ -f part-1.txt ] || exit 1
+if [ -f "$part.txt" ]; then
+  printf '## ALL_FEATURES_COMPLETE\n\nDone.\n\n### Commits\n- a: b\n\n### Summary\nall\n'
+  exit
+fi
+echo x > "$part.txt"
+git add -A
+git commit --quiet --message "feat: x"
+printf '## Implementation Report — Round 1\n\n**Feature**: F1: a\n**Commit**: %s\n' "$(git rev-parse --short HEAD)"
+printf '**Tests**: 1 passed, 0 failed\n**Lint**: clean\n'
+"##;
+
+/// Two milestones in a row, merged by the queue.
+fn parts(world: &World) {
+    project(world, "ACCEPTED");
+    let builder = world.install_script("developer", BUILDER);
+    let acceptor = world.bin_dir().join("acceptor");
+    world.config(&format!(
+        "auto_start = true\nmerge = \"queue\"\nagent = \"developer\"\nreviewer = \"acceptor\"\ngates = [\"test -f part-1.txt\"]\n\
+         [agents.developer]\ncommand = [{builder:?}]\n[agents.acceptor]\ncommand = [{acceptor:?}]\n"
+    ));
+    add(world, "part-1", &["--order", "1"]);
+    add(world, "part-2", &["--order", "2"]);
+    world.repo().git(["add", "-A"]);
+    world.repo().git(["commit", "-qm", "Plan"]);
+}
+
+#[test]
+// promise: milestones-18
+fn milestones_in_a_row_build_on_each_other_by_the_merge_queue() {
+    let world = World::new();
+    parts(&world);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    for name in ["milestone-part-1", "milestone-part-2"] {
+        assert_eq!(status(&world, name)["merged"]["target"], "main", "{name}");
+    }
+    assert!(["part-1.txt", "part-2.txt"].iter().all(|file| world.repo().path().join(file).exists()));
+    assert_eq!(world.repo().status(), "");
+    world.wait_no_processes();
+}
+
+#[test]
+// promise: milestones-18
+fn milestone_that_is_not_merged_keeps_the_next_one_back() {
+    let world = World::new();
+    parts(&world);
+    world.repo().write("mine", "not committed\n");
+    let out = call(&world, &["serve", "--once"]);
+    out.assert_code(0).assert_stderr_has("milestone part-1").assert_stderr_has("the merge queue is paused");
+    let is = |id: &str, status: &str| (id.to_owned(), status.to_owned());
+    assert_eq!(standing(&world), [is("part-1", "completed"), is("part-2", "pending")]);
+    std::fs::remove_file(world.repo().path().join("mine")).unwrap();
+    call(&world, &["merge", "--queue"]).assert_code(0);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!(status(&world, "milestone-part-2")["merged"]["target"], "main");
+}

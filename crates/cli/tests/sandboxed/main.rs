@@ -14,6 +14,7 @@ mod network;
 mod planted;
 mod probes;
 mod projects;
+mod trials;
 mod view;
 
 #[path = "../loops/audited_loop.rs"]

@@ -6,6 +6,7 @@ mod pty;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attempts;
 mod client;
 mod commands;
 mod feed;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AccountWindow;
 use crate::stop::{End, Outcome};
 
 /// A loop as its catalogue row shows it.
@@ -21,6 +22,9 @@ pub struct LoopReport {
     pub cost_usd: Option<f64>,
     #[serde(default)]
     pub tokens: u64,
+    /// How much of its account its agent last reported as used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub account: Vec<AccountWindow>,
     #[serde(default)]
     pub elapsed_ms: u64,
     #[serde(default)]
@@ -38,6 +42,7 @@ impl LoopReport {
             findings_open: 0,
             cost_usd: None,
             tokens: 0,
+            account: Vec::new(),
             elapsed_ms: 0,
             iterations: 0,
             head_commit: None,

@@ -9,7 +9,7 @@ use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::question::AnsweredBy;
 use super::review::ReviewEvent;
 use super::state::GateMark;
-use crate::agent::TurnReport;
+use crate::agent::{AccountWindow, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Leftover;
 use crate::spec::LoopSpec;
@@ -97,6 +97,11 @@ pub enum Event {
     UsageReported {
         turn: TurnKey,
         usage: UsageByModel,
+    },
+    /// How much of its account the coder's agent reports as used.
+    AccountReported {
+        turn: TurnKey,
+        windows: Vec<AccountWindow>,
     },
     TurnInterrupted {
         turn: TurnKey,
@@ -379,6 +384,7 @@ impl Event {
             Event::TurnStarted { .. } => "turn_started",
             Event::SessionFound { .. } => "session_found",
             Event::UsageReported { .. } => "usage_reported",
+            Event::AccountReported { .. } => "account_reported",
             Event::TurnInterrupted { .. } => "turn_interrupted",
             Event::TurnEnded { .. } => "turn_ended",
             Event::SessionLost { .. } => "session_lost",

@@ -9,7 +9,7 @@ use super::effect::{Effect, TimerKind};
 use super::event::Opener;
 use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::review::Opinion;
-use crate::agent::TurnReport;
+use crate::agent::{AccountWindow, TurnReport};
 use crate::findings::NewFinding;
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
@@ -73,6 +73,11 @@ pub enum Input {
     UsageSeen {
         turn: TurnKey,
         usage: UsageByModel,
+    },
+    /// How much of its account the agent reports as used.
+    AccountSeen {
+        turn: TurnKey,
+        windows: Vec<AccountWindow>,
     },
     /// No output for as long as the loop allows.
     Stalled {

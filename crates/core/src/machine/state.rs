@@ -14,7 +14,7 @@ use super::question::Question;
 use super::review::Review;
 use super::shared::Shared;
 use super::turn::EndedTurn;
-use crate::agent::TurnReport;
+use crate::agent::{AccountWindow, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Certificate;
 use crate::spec::{AgentChoice, CommitPolicy, Done, LoopSpec, SessionPolicy, WorkspaceKind};
@@ -55,6 +55,8 @@ pub struct LoopState {
     pub chosen: BTreeMap<Role, usize>,
     /// What the agent of each role calls its session.
     pub sessions: BTreeMap<Role, String>,
+    /// How much of its account the coder's agent last reported as used.
+    pub account: Vec<AccountWindow>,
     /// What was used in each agent session so far; several agents only ever give the sum.
     pub session_usage: Shared<BTreeMap<String, UsageByModel>>,
     /// Verdicts on the checkpoint of the current iteration, by the gate's place in the spec.

@@ -96,6 +96,7 @@ impl TurnHistory {
             AgentEvent::Thinking { .. }
             | AgentEvent::Session { .. }
             | AgentEvent::Usage { .. }
+            | AgentEvent::Account { .. }
             | AgentEvent::Error { .. }
             | AgentEvent::Raw { .. } => {}
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use windlass_core::agent::AccountWindow;
 use windlass_core::group::queue::{
     After, GoalSpec, NewGoal, Position, Queue, QueueEffect, QueueEvent, QueueInput, QueueLimits, Stage, Why,
 };
@@ -101,8 +102,14 @@ impl Played {
     }
 }
 
-const WIDE: QueueLimits =
-    QueueLimits { per_project: 9, per_account: 9, machine: 9, tokens_per_hour: None, usd_per_hour: None };
+const WIDE: QueueLimits = QueueLimits {
+    per_project: 9,
+    per_account: 9,
+    machine: 9,
+    tokens_per_hour: None,
+    usd_per_hour: None,
+    window_percent: None,
+};
 
 #[test]
 fn goals_start_in_their_order_up_to_each_limit_and_each_says_which_one_holds_it_back() {
@@ -275,6 +282,48 @@ fn a_part_of_each_hour_is_kept_and_goals_start_again_when_it_has_passed() {
     assert_eq!(played.admit(), Vec::<u32>::new(), "dollars count as well");
     played.give(&QueueInput::Open { limits: WIDE, merge: false }).unwrap();
     assert_eq!(played.admit(), [4]);
+}
+
+#[test]
+// promise: queue-10
+fn a_part_of_the_windows_that_an_agent_reports_is_kept_until_they_reset() {
+    let window = |name: &str, used_percent, resets_at| AccountWindow { name: name.into(), used_percent, resets_at };
+    let mut played = Played::new(QueueLimits { per_account: 1, window_percent: Some(80), ..WIDE });
+    played.add((1..=4).map(|number| goal(number, "p", "a", &[])).chain([goal(5, "p", "b", &[])]).collect());
+    assert_eq!(played.admit(), [1, 5]);
+    let reports = |account: Vec<AccountWindow>, report: LoopReport| LoopReport { account, ..report };
+    let seen = |number, report| QueueInput::Seen { loop_id: loop_id(number), report };
+    let running = || LoopReport::new(Standing::Running);
+    let (soon, late) = (at(900), at(90_000));
+    played
+        .give(&seen(1, reports(vec![window("five_hour", 79, Some(soon)), window("week", 10, Some(late))], running())))
+        .unwrap();
+    assert!(played.queue.used_up.is_empty());
+    // It is known while the turn runs.
+    let full = vec![window("five_hour", 80, Some(soon)), window("week", 10, Some(late))];
+    played.give(&seen(1, reports(full.clone(), running()))).unwrap();
+    played.ran(1, reports(full, verified()));
+    assert_eq!(played.why(2), Some(Why::AccountUsedUp { account: "a".into(), until: soon }));
+    assert_eq!(played.admit(), Vec::<u32>::new());
+    played.now = soon;
+    played.give(&QueueInput::Woke { account: "a".into() }).unwrap();
+    assert_eq!(played.admit(), [2], "the window has reset");
+    played.ran(2, reports(vec![window("five_hour", 3, Some(at(18_900))), window("week", 85, None)], verified()));
+    let hour = at(900 + 3600);
+    assert_eq!(played.why(3), Some(Why::AccountUsedUp { account: "a".into(), until: hour }), "without a known end");
+    played.give(&QueueInput::Open { limits: WIDE, merge: false }).unwrap();
+    assert_eq!(played.admit(), [3, 4], "nothing is kept");
+}
+
+#[test]
+fn a_goal_that_waits_for_an_answer_leaves_its_slot_of_the_machine_to_others() {
+    let mut played = Played::new(QueueLimits { machine: 1, per_project: 2, ..WIDE });
+    played.add((1..=3).map(|number| goal(number, "p", "a", &[])).collect());
+    assert_eq!(played.admit(), [1]);
+    let waits = LoopReport::new(Standing::Waiting { until: Some(at(60)), rate_limit: false });
+    played.give(&QueueInput::Seen { loop_id: loop_id(1), report: waits }).unwrap();
+    assert_eq!(played.admit(), [2]);
+    assert_eq!(played.why(3), Some(Why::Project { running: 2, most: 2 }), "it counts for its project and account");
 }
 
 #[test]

@@ -161,6 +161,7 @@ pub fn every_event() -> Vec<Event> {
         Event::MergeRefused {
             refused: RefusedMerge { target: "main".into(), why: MergeObstacle::Conflicts { files: vec!["a".into()] } },
         },
+        Event::AccountReported { turn, windows: vec![window(83)] },
     ]
 }
 
@@ -247,8 +248,9 @@ fn the_list_above_has_every_event() {
         Event::Minimised { .. } => 55,
         Event::LoopMoved { .. } => 56,
         Event::MergeRefused { .. } => 57,
+        Event::AccountReported { .. } => 58,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..58).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..59).collect::<Vec<_>>());
 }
 
 #[test]

@@ -40,6 +40,7 @@ const RECORDINGS: [Recording; 13] = [
     Recording { name: "promise-failures", make: promise_failures },
     Recording { name: "promise-without-progress", make: promise_without_progress },
     Recording { name: "promise-questions", make: promise_questions },
+    Recording { name: "promise-account", make: promise_account },
     Recording { name: "refine-until-the-count", make: refine_until_the_count },
     Recording { name: "audited-sections-and-post-action", make: audited_sections_and_post_action },
     Recording { name: "audited-planned-and-rolled-back", make: audited_planned_and_rolled_back },
@@ -189,6 +190,9 @@ fn end(state: &LoopState) -> Value {
         };
         end["questions"] = state.questions.iter().map(shown).collect();
     }
+    if !state.account.is_empty() {
+        end["account"] = serde_json::json!(state.account);
+    }
     end
 }
 
@@ -226,6 +230,14 @@ fn promise_questions() -> Driven {
     driven.ok(Input::Pause { now: false });
     driven.pass(HOUR);
     driven.ok(open(Opener::Resume));
+    driven
+}
+
+fn promise_account() -> Driven {
+    let mut driven = Driven::working(promise_loop());
+    let turn = driven.turn();
+    driven.ok(Input::AccountSeen { turn, windows: vec![window(83)] });
+    driven.end_turn_and_checkpoint(claimed());
     driven
 }
 

@@ -130,6 +130,19 @@ fn usage_of_a_running_turn_is_journalled_at_a_bounded_rate_and_counted_once() {
 }
 
 #[test]
+fn account_of_the_coder_is_journalled_when_it_changed_and_known_afterwards() {
+    let mut driven = Driven::working(promise_loop());
+    let turn = key(1, 1);
+    let seen = |percent| Input::AccountSeen { turn, windows: vec![window(percent)] };
+    assert_eq!(driven.ok(seen(40)), [Event::AccountReported { turn, windows: vec![window(40)] }]);
+    assert_eq!(driven.ok(seen(40)), [], "nothing new");
+    assert_eq!(names(&driven.ok(seen(83))), ["account_reported"]);
+    driven.end_turn_and_checkpoint(finished());
+    assert_eq!(driven.state.account, [window(83)]);
+    assert_eq!(driven.refused(seen(90)), windlass_core::machine::Refusal::Stale, "of a turn that is over");
+}
+
+#[test]
 // promise: usage-5
 fn usage_of_a_turn_that_was_cut_off_stays_counted_without_its_transcript() {
     let spent = |driven: &Driven| driven.state.used().total().cost_usd;

@@ -220,6 +220,10 @@ pub fn inputs() -> Vec<Case> {
             name: "usage over budget",
             input: |driven| Input::UsageSeen { turn: turn(driven), usage: usage(2.0, 1) },
         },
+        Case {
+            name: "account seen",
+            input: |driven| Input::AccountSeen { turn: turn(driven), windows: vec![window(83)] },
+        },
         Case { name: "stall", input: |driven| Input::Stalled { turn: turn(driven) } },
         Case { name: "disk short", input: |driven| Input::DiskShort { turn: turn(driven), message: "full".into() } },
         Case { name: "turn finished", input: |driven| ended(driven, finished()) },

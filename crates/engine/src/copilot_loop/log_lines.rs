@@ -93,6 +93,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::TurnStarted { .. }
         | Event::SessionFound { .. }
         | Event::UsageReported { .. }
+        | Event::AccountReported { .. }
         | Event::TurnInterrupted { .. }
         | Event::TurnEnded { .. }
         | Event::SessionLost { .. }

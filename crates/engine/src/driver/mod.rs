@@ -497,8 +497,12 @@ impl Driver {
             // It only has to end.
             Status::Running if self.state.wish == Some(Wish::Stop) => false,
             Status::Running | Status::Queued => self.place.is_none() && self.leave_as() == Leave::Stay,
-            // It keeps its place in a wait, and takes none for it.
-            Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
+            Status::Waiting { .. } => {
+                // Others run meanwhile.
+                self.place = None;
+                false
+            }
+            Status::Paused { .. } | Status::Ended { .. } => false,
         };
         if !wants {
             return Ok(true);

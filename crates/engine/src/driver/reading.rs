@@ -21,6 +21,7 @@ pub(super) struct Reading {
     transcript: TranscriptReader,
     watcher: TurnWatcher,
     session_told: bool,
+    account_told: Vec<windlass_core::agent::AccountWindow>,
     /// When to report the turn's usage to the machine again; it journals usage only so often.
     usage_due: Option<Timestamp>,
     /// Why the turn was ended, if the agent would never have ended it.
@@ -58,6 +59,7 @@ impl Reading {
             transcript: TranscriptReader::with(files, &state.agent(turn.role).profile, session),
             watcher,
             session_told: false,
+            account_told: Vec::new(),
             usage_due: None,
             spun: None,
             resources: state.spec.resources.clone(),
@@ -71,6 +73,10 @@ impl Reading {
             for event in &batch.events {
                 self.watcher.see(event);
                 used |= matches!(event, windlass_core::agent::AgentEvent::Usage { .. });
+            }
+            if self.account_told != self.watcher.account() {
+                self.account_told = self.watcher.account().to_vec();
+                context.tell(Input::AccountSeen { turn: self.turn, windows: self.account_told.clone() });
             }
             if used {
                 self.tell_usage(context);

@@ -51,6 +51,7 @@ pub fn report_of(row: &Listed) -> Option<LoopReport> {
         findings_open: view.review.as_ref().map_or(0, |review| review.findings_open as u64),
         cost_usd: view.usage.total.cost_usd,
         tokens: view.usage.total.tokens(),
+        account: view.account,
         elapsed_ms: view.elapsed_ms,
         iterations: view.iterations,
         head_commit: view.head_commit,

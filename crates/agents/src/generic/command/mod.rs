@@ -232,6 +232,7 @@ impl CommandSession {
                 AgentEvent::Usage { .. } if matches!(self.output, Output::Text { .. }) => self.error = None,
                 AgentEvent::Error { .. }
                 | AgentEvent::Usage { .. }
+                | AgentEvent::Account { .. }
                 | AgentEvent::Text { .. }
                 | AgentEvent::Thinking { .. }
                 | AgentEvent::ToolUse { .. }
@@ -264,6 +265,7 @@ impl CommandSession {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::Session { .. }
             | AgentEvent::Usage { .. }
+            | AgentEvent::Account { .. }
             | AgentEvent::Raw { .. } => {}
         }
     }

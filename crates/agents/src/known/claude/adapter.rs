@@ -3,8 +3,10 @@
 //!
 //! `subtype` stays "success" on API errors, so `is_error` decides. Costs are the agent's own.
 
+mod account;
+
 use serde_json::{Value, json};
-use windlass_core::agent::ErrorKind;
+use windlass_core::agent::{AgentEvent, ErrorKind};
 use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
 use windlass_process::Stdin;
@@ -238,6 +240,10 @@ impl Claude {
     }
 
     fn rate_limit(&mut self, info: &Value, turn: &mut Turn<'_>) {
+        let windows = account::windows(info);
+        if !windows.is_empty() {
+            turn.events.push(AgentEvent::Account { windows });
+        }
         // Comes with every turn on a subscription; only a refusal is news, and only if no result follows.
         if matches!(text(info, "status"), "rejected" | "denied") {
             self.limit = reset::in_fields(info);

@@ -66,11 +66,21 @@ pub struct QueueLimits {
     /// The same in US dollars.
     #[serde(default)]
     pub usd_per_hour: Option<f64>,
+    /// The share of the queue in the windows that an agent reports, in percent.
+    #[serde(default)]
+    pub window_percent: Option<u32>,
 }
 
 impl Default for QueueLimits {
     fn default() -> Self {
-        Self { per_project: 2, per_account: 2, machine: 8, tokens_per_hour: None, usd_per_hour: None }
+        Self {
+            per_project: 2,
+            per_account: 2,
+            machine: 8,
+            tokens_per_hour: None,
+            usd_per_hour: None,
+            window_percent: None,
+        }
     }
 }
 
@@ -146,7 +156,7 @@ pub enum QueueEvent {
     AccountFreed {
         account: String,
     },
-    /// Its goals have used the queue's share of the last hour.
+    /// The queue's share of the account is used up.
     AccountUsedUp {
         account: String,
         until: Timestamp,
@@ -267,6 +277,12 @@ impl Goal {
 
     pub fn is_at_work(&self) -> bool {
         self.stage == Stage::AtWork
+    }
+
+    /// Its loop waits for something else than a rate limit, such as the answer of a person.
+    fn waits(&self) -> bool {
+        let standing = self.report.as_ref().map(|report| report.standing);
+        matches!(standing, Some(Standing::Waiting { rate_limit: false, .. }))
     }
 
     /// It ended, or could not be started, and there is nothing to build on.

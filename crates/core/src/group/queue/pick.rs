@@ -77,7 +77,8 @@ impl Queue {
         if running >= limits.per_project {
             return Some(Why::Project { running, most: limits.per_project });
         }
-        let running = self.running(|_| true);
+        // A loop that waits, for an answer for example, needs no slot of the machine meanwhile.
+        let running = self.running(|other| !other.waits());
         (running >= limits.machine).then_some(Why::Machine { running, most: limits.machine })
     }
 

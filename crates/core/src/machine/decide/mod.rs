@@ -103,6 +103,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::WorkspaceFailed { failure } => batch.workspace_failed(failure)?,
         Input::SessionSeen { turn, session } => batch.session_seen(*turn, session)?,
         Input::UsageSeen { turn, usage } => batch.usage_seen(*turn, usage)?,
+        Input::AccountSeen { turn, windows } => batch.account_seen(*turn, windows)?,
         Input::Stalled { turn } => {
             batch.expect_turn(*turn)?;
             batch.interrupt_turn(Interrupt::Stall)?;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::turn_end::{counted, is_due_again};
 use super::{Batch, Refusal, network};
-use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
+use crate::agent::{AccountWindow, ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Doing, Phase};
 use crate::machine::answer::Answer;
@@ -97,6 +97,16 @@ impl Batch {
             Some(limit) => self.interrupt_turn(Interrupt::Limit { limit }),
             None => Ok(()),
         }
+    }
+
+    /// Only the account of the coder's first agent is known by name to those who plan with it.
+    pub(super) fn account_seen(&mut self, turn: TurnKey, windows: &[AccountWindow]) -> Result<(), Refusal> {
+        self.expect_turn(turn)?;
+        let first = self.state.chosen.get(&turn.role.seat()).copied().unwrap_or(0) == 0;
+        if turn.role == Role::Coder && first && self.state.account != windows {
+            self.push(Event::AccountReported { turn, windows: windows.to_vec() });
+        }
+        Ok(())
     }
 
     pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport, answer: &Answer) -> Result<(), Refusal> {

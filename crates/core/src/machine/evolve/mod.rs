@@ -64,6 +64,7 @@ impl LoopState {
             review: spec.review.as_ref().map(|review| Shared::new(Review::new(review.kind))),
             chosen: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            account: Vec::new(),
             session_usage: Shared::default(),
             gates: BTreeMap::new(),
             gate_runs: BTreeMap::new(),
@@ -140,6 +141,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
                 running.usage_at = at;
             }
         }
+        Event::AccountReported { windows, .. } => state.account.clone_from(windows),
         Event::TurnInterrupted { turn, why } => {
             if let Some(running) = state.activity.turn_mut().filter(|running| running.key == *turn) {
                 running.interrupt = Some(why.clone());

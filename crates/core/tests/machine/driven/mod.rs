@@ -7,7 +7,7 @@ pub mod reviewed;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
+use windlass_core::agent::{AccountWindow, ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
     ChangedFile, CheckpointReport, Effect, Event, GateKey, GateReport, Input, LoopState, Opener, Raise, Refusal,
@@ -291,6 +291,11 @@ pub fn usage(usd: f64, tokens: u64) -> BTreeMap<String, Usage> {
         "m".to_owned(),
         Usage { output_tokens: tokens, cost_usd: Some(usd), messages: 1, ..Usage::default() },
     )])
+}
+
+/// An account of which so much is used.
+pub fn window(used_percent: u32) -> AccountWindow {
+    AccountWindow { name: "five_hour".into(), used_percent, resets_at: None }
 }
 
 pub fn names(events: &[Event]) -> Vec<&'static str> {

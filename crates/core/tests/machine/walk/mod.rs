@@ -30,6 +30,7 @@ use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::driven::{
     Driven, MINUTE, PROMISE, checkpoint_of, gate, gate_report, hidden_gate, key, opening, promise_loop, start_of_time,
+    window,
 };
 
 /// One input and what came of it.
@@ -233,6 +234,9 @@ impl Dice {
             0 => Input::SessionSeen { turn, session: self.session() },
             1 => Input::UsageSeen { turn, usage: self.usage() },
             2 => Input::Stalled { turn },
+            3 if self.mood != Mood::Stalls => {
+                Input::AccountSeen { turn, windows: vec![window(u32::try_from(self.throw(101)).unwrap())] }
+            }
             3.. if self.mood == Mood::Stalls => Input::Stalled { turn },
             _ => {
                 let outcome = self.outcome();

@@ -263,9 +263,10 @@ fn is_wanted(given: &Given) -> Option<bool> {
     };
     let ends = |turn: &TurnKey| wanted.contains(&Effect::EndTurn { turn: *turn });
     Some(match &given.input {
-        Input::TurnEnded { turn, .. } | Input::SessionSeen { turn, .. } | Input::UsageSeen { turn, .. } => {
-            runs(turn) || ends(turn)
-        }
+        Input::TurnEnded { turn, .. }
+        | Input::SessionSeen { turn, .. }
+        | Input::UsageSeen { turn, .. }
+        | Input::AccountSeen { turn, .. } => runs(turn) || ends(turn),
         Input::Stalled { turn } | Input::DiskShort { turn, .. } => runs(turn),
         Input::NotTried { effect, .. } => match effect {
             Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => runs(turn) || ends(turn),

@@ -14,7 +14,7 @@ use crate::config::values::gates::Gates;
 use crate::config::values::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use crate::config::values::value::Promise;
 use crate::config::values::wake::Wake;
-use crate::config::values::words::{BranchTemplate, Sandbox};
+use crate::config::values::words::{BranchTemplate, MergeBy, Sandbox};
 
 settings! {
     agent: String {
@@ -529,14 +529,15 @@ settings! {
         project: Harmless,
         doc: "The same in US dollars, for agents that report their cost",
     }
-    queue_merge: bool {
-        default: "false",
+    merge: MergeBy {
+        default: "off",
         project: Harmless,
-        doc: "Hand verified goals of the queue to the merge queue. Goals that depend on them start when they are merged",
+        doc: "queue hands verified goals of the queue, and verified milestones that 'windlass serve' starts, to the merge queue. \
+              What comes after them starts when they are merged",
     }
     queue_keep: Percent {
         default: "20%",
         project: Harmless,
-        doc: "Part of queue_tokens_per_hour and queue_usd_per_hour that the queue leaves to you",
+        doc: "Part of an account that the queue leaves to you: of the windows that its agent reports, of queue_tokens_per_hour, and of queue_usd_per_hour",
     }
 }

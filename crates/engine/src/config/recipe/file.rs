@@ -27,7 +27,7 @@ pub(super) const NOT_IN_RECIPE: [&str; 17] = [
     "queue_tokens_per_hour",
     "queue_usd_per_hour",
     "queue_keep",
-    "queue_merge",
+    "merge",
     "notify_command",
     "notify_webhook",
     "notify_webhook_secret_env",

@@ -12,4 +12,4 @@ pub use gates::{Gate, Gates};
 pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 pub use value::{Promise, Value, ValueError};
 pub use wake::Wake;
-pub use words::{BranchTemplate, Sandbox};
+pub use words::{BranchTemplate, MergeBy, Sandbox};

@@ -20,6 +20,14 @@ pub enum Sandbox {
     Docker,
 }
 
+/// What becomes of verified work that nobody merges by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeBy {
+    /// It stays on its branch.
+    Off,
+    Queue,
+}
+
 macro_rules! words {
     ($type:ty, $expected:literal, $example:literal, $what:literal, [$($word:literal => $variant:path),+ $(,)?]) => {
         impl $crate::config::values::value::Value for $type {
@@ -77,6 +85,10 @@ words!(CommitPolicy, "engine, agent, or off", "\"engine\"", "commit policy", [
     "engine" => CommitPolicy::Engine,
     "agent" => CommitPolicy::Agent,
     "off" => CommitPolicy::Off,
+]);
+words!(MergeBy, "off or queue", "\"queue\"", "way to merge", [
+    "off" => MergeBy::Off,
+    "queue" => MergeBy::Queue,
 ]);
 words!(Sandbox, "auto, off, workspace, read-only, or docker", "\"workspace\"", "sandbox", [
     "auto" => Sandbox::Auto,
