@@ -19,6 +19,7 @@ use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::{DataDir, rubbish};
+use crate::drain::Drain;
 use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
@@ -87,6 +88,7 @@ pub struct Engine {
     pub(crate) ports: Ports,
     /// Who may run now.
     pub places: Places,
+    pub(crate) drain: Drain,
     pub(crate) last_secrets: LastSecrets,
     /// Loops with an id that was decided before are made one after the other: what a killed process left of one is removed first.
     pub(crate) making: tokio::sync::Mutex<()>,
@@ -155,6 +157,7 @@ impl Engine {
             hub: OnceLock::new(),
             tool_server: OnceLock::new(),
             ports: Ports::default(),
+            drain: Drain::default(),
             last_secrets: LastSecrets::default(),
             making: tokio::sync::Mutex::default(),
         }

@@ -13,6 +13,7 @@ pub mod config;
 pub mod copilot_loop;
 mod creating;
 pub mod data;
+mod drain;
 pub mod driver;
 pub mod engine;
 pub mod environment;

@@ -30,6 +30,7 @@ use windlass_core::stop::Status;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::data::rubbish;
+use crate::drain::Leave;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
@@ -238,8 +239,8 @@ impl Driver {
             if !self.under_way() {
                 return Ok(Left::Settled);
             }
-            let wanted = if self.leaving { self.wanted_when_leaving() } else { effects(&self.state) };
-            if wanted.is_empty() && self.leaving {
+            let (leave, wanted) = (self.leave_as(), self.wanted());
+            if wanted.is_empty() && leave != Leave::Stay {
                 if self.pause_instead().await? {
                     continue;
                 }
@@ -263,6 +264,7 @@ impl Driver {
                     self.leaving = changed.is_err() || *self.shutdown.borrow();
                     self.leave().await?;
                 }
+                () = self.engine.drains(), if leave == Leave::Stay => {}
             }
         }
     }
@@ -300,20 +302,34 @@ impl Driver {
         self.state.is_under_way()
     }
 
-    /// What has to be brought to an end before the process may go: a turn that was told to end, a commit.
-    fn wanted_when_leaving(&self) -> Vec<Effect> {
-        effects(&self.state)
-            .into_iter()
-            .filter(|effect| match effect {
-                Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
-                Effect::OpenWorkspace { .. }
-                | Effect::SetUpWorkspace
-                | Effect::Summarise { .. }
-                | Effect::RunTurn { .. }
-                | Effect::RunGate { .. }
-                | Effect::SetTimer { .. } => false,
-            })
-            .collect()
+    fn leave_as(&self) -> Leave {
+        if self.leaving { Leave::Now } else { self.engine.leave(&self.shutdown) }
+    }
+
+    /// What the machine wants; of a process that leaves, what has to be brought to an end before: a turn that was told to end, a
+    /// commit. A process that drains lets a turn or gate end that runs, and commits its work.
+    fn wanted(&self) -> Vec<Effect> {
+        let wanted = effects(&self.state);
+        let at_boundary = match self.leave_as() {
+            Leave::Stay => return wanted,
+            Leave::AtBoundary => true,
+            Leave::Now => false,
+        };
+        let (timers, mut kept): (Vec<Effect>, Vec<Effect>) =
+            wanted.into_iter().partition(|effect| matches!(effect, Effect::SetTimer { .. }));
+        kept.retain(|effect| match effect {
+            Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
+            Effect::Summarise { .. } => at_boundary,
+            Effect::OpenWorkspace { .. } | Effect::SetUpWorkspace | Effect::RunTurn { .. } | Effect::RunGate { .. } => {
+                at_boundary && self.performing.runs(effect)
+            }
+            Effect::SetTimer { .. } => false,
+        });
+        if at_boundary && !kept.is_empty() {
+            // The limits of what still runs.
+            kept.extend(timers);
+        }
+        kept
     }
 
     /// Nothing runs any more, so that a pause that was asked for has come; says whether that changed anything.
@@ -461,7 +477,7 @@ impl Driver {
         let wants = match self.state.status() {
             // It only has to end.
             Status::Running if self.state.wish == Some(Wish::Stop) => false,
-            Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
+            Status::Running | Status::Queued => self.place.is_none() && self.leave_as() == Leave::Stay,
             // It keeps its place in a wait, and takes none for it.
             Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
         };
@@ -499,6 +515,12 @@ impl Driver {
                         }
                         return Ok(false);
                     }
+                }
+                () = engine.drains() => {
+                    if self.queueing == Queueing::Watched {
+                        self.leave_queue().await?;
+                    }
+                    return Ok(false);
                 }
             }
         }

@@ -143,6 +143,11 @@ impl Performing {
         self.tasks.retain(|task| task.key != key);
     }
 
+    pub(super) fn runs(&self, effect: &Effect) -> bool {
+        let key = Key::of(effect);
+        self.tasks.iter().any(|task| task.key == key)
+    }
+
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it.
     pub(super) async fn ensure_workspace(&self, state: &LoopState) -> Result<Option<Input>, DriveError> {
         workspace::ensure(&self.engine, state).await

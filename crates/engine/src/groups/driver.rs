@@ -14,6 +14,7 @@ use windlass_core::ids::LoopId;
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
 use crate::changes;
+use crate::drain::Leave;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
 use crate::notify::Notifier;
@@ -133,7 +134,7 @@ impl<K: Kind> Driver<K> {
                 self.changed();
             }
             self.look_at_loops().await?;
-            let leaving = *self.shutdown.borrow();
+            let leaving = self.engine.leave(&self.shutdown) != Leave::Stay;
             let wanted = match (leaving, self.held.state.row().status) {
                 (false, GroupStatus::Running) => self.held.state.effects(),
                 (true, _) | (false, GroupStatus::Paused | GroupStatus::Ended(_)) => Vec::new(),
@@ -142,7 +143,7 @@ impl<K: Kind> Driver<K> {
             if self.tasks.is_empty() && wanted.is_empty() && (leaving || !self.kind.stays()) {
                 return Ok(if leaving { Left::ShutDown } else { Left::Settled });
             }
-            let mut shutdown = self.shutdown.clone();
+            let told = self.engine.told_to_leave(self.shutdown.clone());
             tokio::select! {
                 Some(done) = self.tasks.join_next() => self.hear(done).await?,
                 () = self.line.wake.notified() => {}
@@ -150,8 +151,7 @@ impl<K: Kind> Driver<K> {
                     Ok(()) => self.spent.clear(),
                     Err(_) => return Err(DriveError::Lost("the database is no longer watched".into()).into()),
                 },
-                // A sender that is gone cannot ask for anything any more.
-                () = told(&mut shutdown), if !leaving => {}
+                () = told, if !leaving => {}
             }
         }
     }

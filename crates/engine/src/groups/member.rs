@@ -9,6 +9,7 @@ use windlass_core::machine::{Input, Opener, Raise, Refusal, Verdict};
 use windlass_core::stop::{End, Status, WaitReason};
 
 use crate::command::Command;
+use crate::drain::Leave;
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
 use crate::socket::Listening;
@@ -71,7 +72,7 @@ pub async fn drive(
     shutdown: watch::Receiver<bool>,
 ) -> Result<(), EngineError> {
     loop {
-        if *shutdown.borrow() {
+        if engine.leave(&shutdown) != Leave::Stay {
             return Ok(());
         }
         match engine.take(id).await {
@@ -79,9 +80,10 @@ pub async fn drive(
             Err(EngineError::Driven { .. }) => {}
             Err(error) => return Err(error),
         }
-        if !others_driver_left(engine, id, shutdown.clone()).await? {
-            return Ok(());
-        }
+        tokio::select! {
+            left = others_driver_left(engine, id, shutdown.clone()) => left?,
+            () = engine.told_to_leave(shutdown.clone()) => return Ok(()),
+        };
         let rests = report(engine, id).await?.is_none_or(|report| report.rests());
         if rests {
             return Ok(());
