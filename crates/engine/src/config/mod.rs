@@ -45,7 +45,7 @@ pub use typescript::typescript;
 pub use usage::UsageError;
 pub use values::{
     BranchTemplate, Commands, Days, Files, Folders, Gate, Gates, Globs, Hosts, Iterations, Locations, MergeBy, Millis,
-    Names, Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value, ValueError, Wait,
+    Names, Occasion, Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value, ValueError, Wait,
     Wake, Weight, Wishes,
 };
 

@@ -7,32 +7,10 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
 
+pub use crate::config::Occasion;
 use crate::view::{LoopView, QuestionView};
 
-/// What somebody may want to be told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
-    /// Nothing goes on before a person does something.
-    NeedsPerson,
-    Completed,
-    /// Ended in any other way.
-    Stopped,
-    /// Goes on by itself later.
-    Waiting,
-}
-
 impl Occasion {
-    pub const ALL: [Occasion; 4] = [Occasion::NeedsPerson, Occasion::Completed, Occasion::Stopped, Occasion::Waiting];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Occasion::NeedsPerson => "needs_person",
-            Occasion::Completed => "completed",
-            Occasion::Stopped => "stopped",
-            Occasion::Waiting => "waiting",
-        }
-    }
-
     pub(super) fn of(event: &Event) -> Option<Occasion> {
         if let Event::LoopStopped { status, .. } = event {
             return Some(match status {

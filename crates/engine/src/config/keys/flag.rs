@@ -12,7 +12,7 @@ pub struct Flag {
     /// With its dashes; the key's name with dashes if unset.
     pub name: Option<&'static str>,
     pub takes: Takes,
-    /// What stands for the value in the help; the flag's name in capitals if unset.
+    /// What stands for the value in the help.
     pub value_name: Option<&'static str>,
     pub heading: &'static str,
     /// The setting's own words if unset. The default is added.
@@ -43,10 +43,6 @@ pub enum Completes {
 impl Flag {
     const fn new(takes: Takes, heading: &'static str) -> Self {
         Self { name: None, takes, value_name: None, heading, help: None, conflicts: &[], completes: None }
-    }
-
-    pub(super) const fn plain(heading: &'static str) -> Self {
-        Self::new(Takes::Value, heading)
     }
 
     pub(super) const fn value(name: &'static str, heading: &'static str) -> Self {

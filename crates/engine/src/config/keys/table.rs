@@ -19,13 +19,13 @@ use crate::config::values::words::{BranchTemplate, MergeBy, Sandbox};
 settings! {
     agent: String {
         unset: "the first installed one",
-        flag: Flag::plain(AGENT).completes(Completes::Agents).help("Agent to run, by profile name"),
+        flag: Flag::value("AGENT", AGENT).completes(Completes::Agents).help("Agent to run, by profile name"),
         project: Harmless,
         doc: "Agent to run: the name of a profile",
     }
     recipe: String {
         unset: "promise",
-        flag: Flag::plain(DONE).completes(Completes::Recipes).help(
+        flag: Flag::value("RECIPE", DONE).completes(Completes::Recipes).help(
             "Recipe: a named set of defaults [default: promise, or refine with --iter or --time]",
         ),
         project: Harmless,
@@ -33,7 +33,7 @@ settings! {
     }
     model: String {
         unset: "the agent's default",
-        flag: Flag::plain(AGENT),
+        flag: Flag::value("MODEL", AGENT),
         project: Harmless,
         doc: "Model to use, if the agent's command contains {model}",
     }
@@ -150,13 +150,13 @@ settings! {
     }
     on_limit: OnLimit {
         unset: "set by the recipe",
-        flag: Flag::plain(LIMITS).help("When the loop hits a limit: stop, or pause until you raise the limit"),
+        flag: Flag::value("ON_LIMIT", LIMITS).help("When the loop hits a limit: stop, or pause until you raise the limit"),
         project: Harmless,
         doc: "What happens when a loop hits a limit: end it (stop), or pause it until you raise the limit (pause)",
     }
     on_rate_limit: OnRateLimit {
         default: "wait",
-        flag: Flag::plain(LIMITS).help(
+        flag: Flag::value("ON_RATE_LIMIT", LIMITS).help(
             "When the provider rate-limits the agent: wait for the reset, switch to the next --fallback, or pause",
         ),
         project: Harmless,
@@ -203,7 +203,7 @@ settings! {
     }
     verify: Verify {
         default: "clean",
-        flag: Flag::plain(DONE).help(
+        flag: Flag::value("VERIFY", DONE).help(
             "What gates start from: the commit and the set-up's output (clean), also earlier build output (warm), or, \
              to check a claim, only the commit (cold)",
         ),
@@ -247,7 +247,7 @@ settings! {
     }
     session: SessionPolicy {
         unset: "set by the recipe",
-        flag: Flag::plain(AGENT).help(
+        flag: Flag::value("SESSION", AGENT).help(
             "Resume the agent's session, start a fresh one each turn, or keep one process alive",
         ),
         project: Harmless,
@@ -255,7 +255,7 @@ settings! {
     }
     commit: CommitPolicy {
         unset: "set by the recipe",
-        flag: Flag::plain(WORKSPACE).help(
+        flag: Flag::value("COMMIT", WORKSPACE).help(
             "Who makes commits: Windlass (engine), the agent, or nobody (off) [default: engine]",
         ),
         project: Harmless,
@@ -331,7 +331,7 @@ settings! {
     }
     network: NetworkAccess {
         default: "allow",
-        flag: Flag::plain(AGENT).help(
+        flag: Flag::value("NETWORK", AGENT).help(
             "Network access: allow all, deny all, or only the hosts given with --network-host. deny and list require \
              a sandbox",
         ),

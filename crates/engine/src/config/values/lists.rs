@@ -7,8 +7,8 @@ use std::path::{Component, Path};
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 
+use super::occasion::Occasion;
 use super::value::{Value, ValueError, command, texts};
-use crate::notify::Occasion;
 use windlass_core::nearest::nearest;
 
 macro_rules! list {

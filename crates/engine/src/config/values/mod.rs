@@ -3,6 +3,7 @@
 pub(super) mod amounts;
 pub(super) mod gates;
 pub(super) mod lists;
+mod occasion;
 pub(super) mod value;
 pub(super) mod wake;
 pub(super) mod words;
@@ -10,6 +11,7 @@ pub(super) mod words;
 pub use amounts::{Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 pub use gates::{Gate, Gates};
 pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
+pub use occasion::Occasion;
 pub use value::{Promise, Value, ValueError};
 pub use wake::Wake;
 pub use words::{BranchTemplate, MergeBy, Sandbox};
