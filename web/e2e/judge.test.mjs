@@ -1,6 +1,9 @@
 // A person judges: why a claim was refused, whether the work may pass, what a merge or a rollback would do.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { REVIEW, World, becomes, searches } from "./world.mjs";
 
@@ -167,6 +170,10 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await gate.getByText("failed").waitFor();
   await gate.getByText("passed").waitFor();
   await page.locator("[data-diffstat]").getByText("1 file").waitFor();
+  // On a phone the bar below has all of its buttons in sight.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(async () => { const box = await page.locator("[data-phase-bar]").getByRole("button", { name: "Reject" }).boundingBox(); return box !== null && box.y + box.height <= 844; }, true);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await card.getByRole("button", { name: "Take over" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Take over" }).click();
   await page.locator("[data-takeover]").getByText("windlass resume judged").waitFor();
@@ -181,6 +188,71 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
   await page.locator("[data-next]").getByText("Merged into main").waitFor();
   await page.getByRole("button", { name: "Merge", exact: true }).waitFor({ state: "detached" }); // A merged loop is not offered again.
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+// promise: api-11
+test("refused_merge_needs_a_person_and_the_agent_is_asked_to_fix_it", async () => {
+  const gate = "test ! -f broken || { echo 'the target is broken'; exit 4; }";
+  const loop = await world.loop("Work on it", { agent: "worker", gates: [gate] }, { name: "red" });
+  await world.stopped(loop.id);
+  const git = (...words) => execFileSync("git", words, { cwd: world.repo, stdio: "ignore" });
+  writeFileSync(join(world.repo, "broken"), "yes\n");
+  git("add", "broken");
+  git("commit", "-q", "-m", "break it");
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+  await page.getByRole("dialog").getByRole("alert").getByText("failed on the merge into main").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  const card = page.locator("[data-merge-refused]");
+  await card.getByText("Not merged into main").waitFor();
+  await card.locator("pre").getByText("the target is broken").waitFor();
+  await page.getByRole("tab", { name: "Monitor" }).click();
+  await page.getByRole("log").getByText("Not merged into main:").waitFor();
+  await page.goto(world.origin);
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: /^red/ }) });
+  await row.locator("[data-state=person] [data-doing]").getByText("Not merged into main:").waitFor();
+  git("rm", "-q", "broken");
+  git("commit", "-q", "-m", "mend it");
+  await row.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+  await row.locator("[data-state=done]").waitFor();
+  assert.equal((await world.api("GET", `/api/loops/${loop.id}`)).merge_refused, null);
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("lines_are_commented_on_by_keyboard_alone", async () => {
+  const loop = await world.loop("Write a file", { agent: "changer", gates: ["true"] }, { name: "keys" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=diff`);
+  const lines = page.locator("[data-diff=unified]");
+  await lines.locator("[data-comment-on]").first().waitFor();
+  await lines.focus();
+  const at = (side, number) => lines.locator(`[data-line-side=${side}][data-comment-on='${number}']:focus`).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await at("before", 1);
+  await page.keyboard.press("ArrowDown");
+  await at("after", 1);
+  await page.keyboard.press("Enter");
+  await lines.locator("textarea:focus").waitFor();
+  await page.keyboard.type("Say shop.");
+  await page.keyboard.press("Control+Enter");
+  await lines.locator("[data-note=comment]").getByText("Say shop.").waitFor();
+  await at("after", 1);
+  // Far down, where rows come into the page only now.
+  for (let line = 1; line <= 70; line += 1) {
+    await page.keyboard.press("ArrowDown");
+    await at("after", line);
+  }
+  await page.keyboard.press("Enter");
+  await lines.locator("textarea:focus").waitFor();
+  await page.keyboard.press("Escape");
+  await at("after", 70);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -35,7 +35,7 @@ const event = (value) => new Promise((done) => process.stdout.write(JSON.stringi
 const say = (text) => event({ type: "text", text: text + "\\n" });
 const usage = (input, output, cost, model = "scripted") => event({ type: "usage", model, input_tokens: input, output_tokens: output, cost_usd: cost, messages: 1 });
 const write = (path, text) => { mkdirSync(dirname(path), { recursive: true }); writeFileSync(path, text); };
-const append = (path, text) => appendFileSync(path, text);
+const append = (path, text) => { mkdirSync(dirname(path), { recursive: true }); appendFileSync(path, text); };
 const held = (name) => new Promise((go) => { const path = WORLD + "/" + name; if (existsSync(path)) return go(); const eyes = watch(WORLD, () => { if (existsSync(path)) { eyes.close(); go(); } }); if (existsSync(path)) { eyes.close(); go(); } });
 const iteration = Number(/[^0-9](\\d+)\\.[a-z]+\\.\\d+$/.exec("." + (process.env.WINDLASS_TURN ?? ""))?.[1] ?? 1);
 const DONE = "<promise>COMPLETE</promise>";

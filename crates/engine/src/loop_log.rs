@@ -84,6 +84,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             vec![format!("Kept {} of {} hunks in {}", smaller.kept, smaller.hunks, one_line(&smaller.commit))]
         }
         Event::Merged { merge } => vec![format!("Merged into {}", one_line(&merge.target))],
+        Event::MergeRefused { refused } => vec![format!("Not merged into {}", one_line(&refused.target))],
         Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
         Event::LoopStopped { stop_reason, .. } => {
             let mut lines = vec![format!("Loop stopped: {}", stop_reason.name())];

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::{Membership, Role, TurnKey};
 use windlass_core::machine::{
     AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
-    Phase, Question, Smaller, Verdict,
+    Phase, Question, RefusedMerge, Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -48,6 +48,9 @@ pub struct LoopView {
     /// The last merge of its work by Windlass.
     #[serde(default)]
     pub merged: Option<Merge>,
+    /// The last try to merge its work, if that was refused.
+    #[serde(default)]
+    pub merge_refused: Option<RefusedMerge>,
     /// The loop that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -219,6 +222,7 @@ impl LoopView {
             verified: state.is_verified(),
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
+            merge_refused: state.merge_refused.clone(),
             parent: state.spec.parent.clone(),
             smaller: state.smaller.clone(),
             iterations: state.iteration,

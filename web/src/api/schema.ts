@@ -2387,6 +2387,12 @@ export interface components {
             /** @constant */
             type: "merged";
         } | {
+            /** @description The branch that would have been merged into. */
+            target: string;
+            /** @constant */
+            type: "merge_refused";
+            why: components["schemas"]["MergeObstacle"];
+        } | {
             /** @description The commit on the loop's branch. */
             commit: string;
             /** @description The loop's last commit, below it. */
@@ -3386,6 +3392,11 @@ export interface components {
             last_activity_at: string;
             limits: components["schemas"]["Limits"];
             /**
+             * @description The last try to merge its work, if that was refused.
+             * @default null
+             */
+            merge_refused: components["schemas"]["RefusedMerge"] | null;
+            /**
              * @description The last merge of its work by Windlass.
              * @default null
              */
@@ -3519,6 +3530,11 @@ export interface components {
             /** Format: uint32 */
             iterations: number;
             limits: components["schemas"]["Limits"];
+            /**
+             * @description The last try to merge its work, if that was refused.
+             * @default null
+             */
+            merge_refused: components["schemas"]["RefusedMerge"] | null;
             /**
              * @description The last merge of its work by Windlass.
              * @default null
@@ -3682,6 +3698,18 @@ export interface components {
             no_gates?: boolean;
             /** @default false */
             squash?: boolean;
+        };
+        /** @description What a merge failed at. */
+        MergeObstacle: {
+            command: string;
+            /** @description The end of what it printed. */
+            output_tail: string;
+            /** @constant */
+            type: "gate";
+        } | {
+            files: string[];
+            /** @constant */
+            type: "conflicts";
         };
         /** @description What came of a merge. */
         MergeReport: {
@@ -4672,6 +4700,12 @@ export interface components {
         } | {
             /** @constant */
             type: "stopped";
+        };
+        /** @description A merge that Windlass tried and did not make; nothing was changed. */
+        RefusedMerge: {
+            /** @description The branch that would have been merged into. */
+            target: string;
+            why: components["schemas"]["MergeObstacle"];
         };
         /** @description A person sends the work back; that needs a reason. */
         RejectLoop: {

@@ -42,6 +42,7 @@ export type ReportRow = Schemas["ReportRow"];
 export type RecipeRow = Schemas["RecipeRow"];
 export type InitReport = Schemas["InitReport"];
 export type MergeReport = Schemas["MergeReport"];
+export type RefusedMerge = Schemas["RefusedMerge"];
 export type TakeoverReport = Schemas["TakeoverReport"];
 export type TriesView = Schemas["TriesView"];
 export type TryView = Schemas["TryView"];

@@ -8,6 +8,7 @@ import { FileTree } from "./FileTree";
 import { extended, notesOf, type Comment, type Finding, type Place, type Side } from "./notes";
 import { linesOf, rowsOf, type DiffMode, type DiffRow } from "./rows";
 import { useColours } from "./useColours";
+import { useLineCursor } from "./useLineCursor";
 
 interface Props {
   diff: DiffView;
@@ -38,13 +39,18 @@ export function DiffFiles({ diff, mode, findings, comments, onComments }: Props)
   const seen = useSeen(items.map((item) => rows[item.index] as DiffRow), diff.files);
   const colours = useColours(seen);
   const fold = useCallback((path: string, shown: boolean) => setOpen((now) => new Map(now).set(path, shown)), []);
+  const cursor = useLineCursor(rows, scroller, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const actions: RowActions = {
     onFold: fold,
     onWhole: (path) => setWhole((now) => new Set(now).add(path)),
     onLine: onComments && ((path, side, line, shift) => edit((now) => (shift || now ? extended(now, path, side, line) : { path, side, from: line, to: line }))),
-    onCancel: () => edit(null),
+    onCancel: () => {
+      if (editing) cursor.goTo(editing);
+      edit(null);
+    },
     onSave: (place, text) => {
       onComments?.([...comments, { ...place, id: `${Date.now()}`, quote: quoteOf(diff.files, place), text }]);
+      cursor.goTo(place);
       edit(null);
     },
     onRemove: (id) => onComments?.(comments.filter((comment) => comment.id !== id)),
@@ -64,7 +70,7 @@ export function DiffFiles({ diff, mode, findings, comments, onComments }: Props)
         {diff.files_left_out > 0 ? <p className="text-xs text-wait">{t("diff.left_out", { count: diff.files_left_out })}</p> : null}
         {onComments ? <p className="text-xs text-faint max-lg:hidden">{t("comment.hint")}</p> : null}
       </div>
-      <div ref={scroller} role="region" aria-label={t("tab.diff")} tabIndex={0} data-diff={mode} className="card min-h-64 min-w-0 grow overflow-auto">
+      <div ref={scroller} role="region" aria-label={t("tab.diff")} tabIndex={0} data-diff={mode} onKeyDown={onComments ? cursor.onKeyDown : undefined} className="card min-h-64 min-w-0 grow overflow-auto">
         <div className="output relative w-full" style={{ height: virtual.getTotalSize() }}>
           {items.map((item) => (
             <div key={item.key} ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>

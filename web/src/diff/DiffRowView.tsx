@@ -112,7 +112,7 @@ function NumberButton({ line, side, onNumber }: Pick<LineProps, "line" | "side" 
   const number = line[side];
   if (number === undefined) return <span className={NUMBER} />;
   if (!onNumber) return <span className={clsx(NUMBER, "opacity-80")}>{number}</span>;
-  return <button type="button" tabIndex={-1} data-comment-on={number} aria-label={t("comment.on_line", { number })} title={t("comment.on_line", { number })} onClick={(event: MouseEvent) => onNumber(event.shiftKey)} className={clsx(NUMBER, "cursor-pointer opacity-80 hover:bg-accent hover:text-accent-ink hover:opacity-100")}>{number}</button>;
+  return <button type="button" tabIndex={-1} data-comment-on={number} data-line-side={side} aria-label={t("comment.on_line", { number })} title={t("comment.on_line", { number })} onClick={(event: MouseEvent) => onNumber(event.shiftKey)} className={clsx(NUMBER, "cursor-pointer opacity-80 hover:bg-accent hover:text-accent-ink hover:opacity-100")}>{number}</button>;
 }
 
 function Single({ line, other, colours, side, chosen, onNumber }: LineProps) {

@@ -6,6 +6,7 @@ import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { FeedItem } from "../api/types";
 import { bytes, clock, commit, duration } from "../lib/format";
+import { refusedMergeWords } from "../loop/merge";
 import { pauseWords, waitWords } from "../loop/phase";
 import { useRole } from "../loop/roles";
 import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, List, Message, Pause, Stop, Warn } from "../ui/icons";
@@ -102,6 +103,8 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at} tone="good" icon={Commit}>{t("feed.minimised", { kept: item.kept, hunks: item.hunks })}</Line>;
     case "merged":
       return <Line at={at} tone="good" icon={Commit}>{t("feed.merged", { target: item.target })}</Line>;
+    case "merge_refused":
+      return <Line at={at} tone="bad" icon={Cross} more={item.why.type === "gate" ? item.why.output_tail || undefined : item.why.files.join("\n")}>{refusedMergeWords(item, t)}</Line>;
     case "section_finished":
       return <Line at={at} tone="good" icon={Flag}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
     case "workspace_opened":

@@ -43,7 +43,7 @@ function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefine
   const firstLine = plain(row.input.slice(0, FIRST_LINE).split("\n", 1)[0] ?? "");
   return (
     <div className="px-3 py-px">
-      <button type="button" aria-expanded={isOpen} onClick={() => setOpened(!isOpen)} className="flex w-full items-center gap-1.5 rounded px-1 py-0.5 text-left font-mono text-xs text-soft hover:bg-sunken">
+      <button type="button" aria-expanded={isOpen} onClick={() => setOpened(!isOpen)} className="flex min-h-6 w-full items-center gap-1.5 rounded px-1 py-0.5 text-left font-mono text-xs text-soft hover:bg-sunken">
         <Chevron className={clsx("size-3 shrink-0 transition-transform", isOpen && "rotate-90")} />
         <Tool className="size-3.5 shrink-0 text-accent" />
         <span className="shrink-0 font-semibold text-ink">{row.name || t("feed.result")}</span>

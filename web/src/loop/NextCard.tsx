@@ -23,7 +23,7 @@ export function NextCard({ loop, wish, onAsk }: { loop: LoopView; wish: Wish; on
       </div>
       {loop.merged ? <MergedMark merged={loop.merged} /> : null}
       {canResume(loop.status) && !loop.merged ? <Button small tone="accent" onClick={() => onAsk("resume")}><Play className="size-3" />{t("action.resume")}</Button> : null}
-      {loop.status === "completed" && canMerge(loop) ? <Button small tone="accent" onClick={() => onAsk("merge")}><Merged className="size-3.5" />{t("action.merge")}</Button> : null}
+      {loop.status === "completed" && canMerge(loop) && !loop.merge_refused ? <Button small tone="accent" onClick={() => onAsk("merge")}><Merged className="size-3.5" />{t("action.merge")}</Button> : null}
     </section>
   );
 }

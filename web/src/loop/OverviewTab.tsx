@@ -13,6 +13,7 @@ import { IterationStrip } from "./IterationStrip";
 import type { Show } from "./LoopPage";
 import { isOpen } from "../ui/status";
 import { AnswerCard } from "./AnswerCard";
+import { MergeRefusal } from "./MergeRefusal";
 import { NextCard } from "./NextCard";
 import { asksForReview } from "./phase";
 import { RefusalCard } from "./RefusalCard";
@@ -40,6 +41,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
       <div className="min-w-0 space-y-3">
         {loop.questions.filter((question) => question.open && isOpen(loop.status)).map((question) => <AnswerCard key={question.id} loop={loop} question={question} />)}
         {asks ? <ReviewCard loop={loop} turns={turns} onShow={onShow} onAsk={onAsk} /> : <NextCard loop={loop} wish={wish} onAsk={onAsk} />}
+        {loop.merge_refused ? <MergeRefusal loop={loop} refused={loop.merge_refused} onAsk={onAsk} /> : null}
         {story.cells.length > 0 ? (
           <Part title={t("loop.iterations")}>
             <IterationStrip cells={story.cells} chosen={iteration} label={t("loop.iterations")} onChoose={(number) => onShow("overview", number === iteration ? {} : { iteration: number })} />

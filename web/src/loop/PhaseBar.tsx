@@ -15,7 +15,7 @@ export function PhaseBar({ loop, wish, onAsk }: { loop: LoopView; wish: Wish; on
   const { t } = useTranslation();
   const asks = asksForReview(loop);
   return (
-    <footer data-phase-bar className={clsx("flex min-h-10 flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-1 sm:px-4", asks ? "border-ask bg-ask-soft" : "border-line bg-panel")}>
+    <footer data-phase-bar className={clsx("flex min-h-10 shrink-0 flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-1 sm:px-4", asks ? "border-ask bg-ask-soft" : "border-line bg-panel")}>
       <StatusShape status={loop.status} outcome={loop.outcome} />
       <span data-phase aria-live="polite" className="min-w-0 grow basis-40 text-sm break-words first-letter:uppercase">{phaseWords(loop, t)}</span>
       {loop.waiting_until ? <span className="rounded bg-wait-soft px-2 py-0.5 text-wait"><Countdown until={loop.waiting_until} /></span> : null}

@@ -25,6 +25,7 @@ export function nextWords(loop: LoopView, wish: Wish, t: TFunction, language: st
     case "exhausted":
       return t("next.raise");
     case "completed":
+      if (loop.merge_refused) return t("next.merge_refused");
       if (loop.merged) return t("next.nothing");
       return loop.branch && loop.outcome !== "unchanged" ? t(loop.verified ? "next.merge" : "next.look") : t("next.nothing");
     default:

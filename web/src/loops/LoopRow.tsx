@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { LoopSummary } from "../api/types";
 import { useNow } from "../lib/clock";
 import { ago, baseName, duration } from "../lib/format";
+import { refusedMergeWords } from "../loop/merge";
 import { phaseWords } from "../loop/phase";
 import { Check, Cross, Eye, Message, Pause, Play, Stop, Warn } from "../ui/icons";
 import { OUTCOME_TONE } from "../ui/outcome";
@@ -80,7 +81,8 @@ function Doing({ loop }: { loop: LoopSummary }) {
   const status = statusName(loop.status);
   return (
     <p className="truncate text-xs text-soft">
-      {status === "completed" ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
+      {loop.merge_refused ? <><span data-doing className="font-medium text-bad">{refusedMergeWords(loop.merge_refused, t)}</span> · </> : null}
+      {status === "completed" || loop.merge_refused ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
       <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /></span>
       {loop.group ? <span className="max-sm:block max-sm:truncate"><span className="max-sm:hidden"> · </span><Link to="/groups/$id" params={{ id: loop.group.id }} data-group-of className="text-accent underline">{t("tries.member", { number: loop.group.number, name: loop.group.name })}</Link></span> : null}
       {loop.parent ? <span className="max-sm:block max-sm:truncate"><span className="max-sm:hidden"> · </span><Link to="/loops/$id" params={{ id: loop.parent.id }} className="text-accent underline">{t("loop.fork_of_short", { name: loop.parent.name })}</Link></span> : null}
@@ -105,6 +107,7 @@ function Actions({ loop, onAsk, onPause }: Pick<Props, "loop" | "onAsk" | "onPau
           </span>
         </>
       ) : null}
+      {loop.merge_refused && loop.outcome ? <Button small onClick={() => onAsk("continue")}><Play className="size-3" />{t("action.continue")}</Button> : null}
       {canResume(loop.status) && stateOf(loop) === "person" ? <Button small tone={paused ? "accent" : "plain"} onClick={onPause}><Play className="size-3" />{t("action.resume")}</Button> : null}
       {open || paused ? <IconButton label={t("action.steer")} onClick={() => onAsk("steer")}><Message /></IconButton> : null}
       {open ? <IconButton label={t("action.pause")} onClick={onPause}><Pause /></IconButton> : null}

@@ -15,8 +15,8 @@ const RollbackChoice = lazy(() => import("../loop/RollbackChoice"));
 const ForkDialog = lazy(() => import("../loop/ForkDialog"));
 const Takeover = lazy(() => import("../loop/Takeover"));
 
-export type Verb = "stop" | "pause" | "resume" | "restart" | "steer" | "approve" | "reject" | "merge" | "rollback" | "takeover" | "fork";
-export type Target = Pick<LoopView, "id" | "name" | "status" | "iterations"> & Partial<Pick<LoopView, "stop_reason" | "pause" | "branch">>;
+export type Verb = "stop" | "pause" | "resume" | "restart" | "steer" | "approve" | "reject" | "merge" | "rollback" | "continue" | "takeover" | "fork";
+export type Target = Pick<LoopView, "id" | "name" | "status" | "iterations"> & Partial<Pick<LoopView, "stop_reason" | "pause" | "branch" | "merge_refused">>;
 
 export function useAct() {
   const { t } = useTranslation();
@@ -58,7 +58,7 @@ export function ActionDialog({ asked, onClose }: { asked: Asked | null; onClose:
 
 const TEMPLATES = ["goal", "tests", "scope", "quality"] as const;
 const needsText: Partial<Record<Verb, boolean>> = { steer: true, reject: true };
-const mayHaveText: Partial<Record<Verb, boolean>> = { approve: true };
+const mayHaveText: Partial<Record<Verb, boolean>> = { approve: true, continue: true };
 
 function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked: Asked; verb: Exclude<Verb, "takeover" | "fork">; onClose: () => void }) {
   const { t } = useTranslation();
@@ -76,6 +76,7 @@ function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked
       case "reject": return { reason: text };
       case "approve": return text.trim() ? { reason: text } : {};
       case "merge": return { squash, ...(into.trim() ? { into: into.trim() } : {}) };
+      case "continue": return { ...(text.trim() ? { goal: text } : {}), ...(loop.merge_refused ? { into: loop.merge_refused.target } : {}) };
       case "resume": return raiseBody(reached.limit, raise);
       case "rollback": return { to };
       case "pause": return { now };
@@ -103,7 +104,7 @@ function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked
         {verb === "merge" ? <Suspense fallback={<Loading lines={2} />}><MergeFacts loop={loop} into={into} onInto={setInto} /></Suspense> : null}
         {verb === "rollback" ? <Suspense fallback={<Loading lines={3} />}><RollbackChoice loop={loop} to={to} onChoose={setTo} /></Suspense> : null}
         {needsText[verb] || mayHaveText[verb] ? (
-          <Field label={t(verb === "steer" ? "ask.message" : "ask.reason")}>
+          <Field label={t(verb === "steer" ? "ask.message" : verb === "continue" ? "ask.new_goal" : "ask.reason")}>
             <textarea rows={first ? 12 : 4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
           </Field>
         ) : null}

@@ -18,6 +18,7 @@ describe("the list", () => {
   });
   it("a failed loop whose work is merged needs nobody", () => {
     expect(stateOf(loop("x", "exhausted", { merged: { target: "main", commit: "c" } }))).toBe("done");
+    expect(stateOf(loop("x", "completed", { merge_refused: { target: "main", why: { type: "conflicts", files: ["a"] } } }))).toBe("person");
   });
   it("groups by project, and counts what needs a person in each", () => {
     const all = [loop("one", "running"), loop("two", "paused", { project: "/b/notes" }), loop("three", "stalled")];

@@ -14,7 +14,7 @@ export type Grouping = (typeof GROUPINGS)[number];
 export const SORTINGS = ["created", "activity", "cost", "tokens", "iterations", "name"] as const;
 export type Sorting = (typeof SORTINGS)[number];
 /** What the filter of the status knows beside the statuses themselves. */
-export const MARKS = [...OUTCOMES, "failed", "merged", "unmerged"] as const;
+export const MARKS = [...OUTCOMES, "failed", "merged", "unmerged", "merge_refused"] as const;
 /** How long ago a loop may have been started: since midnight, or so many days. */
 export const SPANS = ["today", "7", "30"] as const;
 /** Everything that is in the address. */
@@ -26,11 +26,11 @@ export type Shown =
 
 export type View = Partial<Record<(typeof VIEW_KEYS)[number], string | undefined>>;
 
-/** A loop that failed needs nobody any more once its work is merged. */
-export function stateOf(loop: Pick<LoopSummary, "status" | "merged"> & { wait?: LoopSummary["wait"] }): State {
+/** A loop that failed needs nobody any more once its work is merged; one whose merge was refused needs somebody. */
+export function stateOf(loop: Pick<LoopSummary, "status" | "merged" | "merge_refused"> & { wait?: LoopSummary["wait"] }): State {
   if (loop.wait?.type === "question") return "person";
   if (isOpen(loop.status)) return "open";
-  return wantsPerson(loop.status) || (hasFailed(loop.status) && !loop.merged) ? "person" : "done";
+  return wantsPerson(loop.status) || loop.merge_refused || (hasFailed(loop.status) && !loop.merged) ? "person" : "done";
 }
 
 const oneOf = <T extends string>(known: readonly T[], value: string | undefined): T => known.find((one) => one === value) ?? (known[0] as T);
@@ -42,6 +42,7 @@ function fits(loop: LoopSummary, status: string): boolean {
   if ((STATUSES as readonly string[]).includes(status)) return loop.status === status;
   if (status === "failed") return hasFailed(loop.status);
   if (status === "merged") return Boolean(loop.merged);
+  if (status === "merge_refused") return Boolean(loop.merge_refused);
   if (status === "unmerged") return loop.status === "completed" && !loop.merged && Boolean(loop.branch);
   return loop.outcome === status;
 }

@@ -7,7 +7,8 @@ const t = ((key: string, values: object = {}) => `${key} ${Object.values(values)
 describe("the queue of goals", () => {
   it("moves only goals without a loop, and removes none whose loop runs", () => {
     const started = new Set(["l1"]);
-    expect([canMove({ id: "l1" }, started), canMove({ id: "l2" }, started)]).toEqual([false, true]);
+    expect([canMove({ id: "l1", status: "waiting" }, started), canMove({ id: "l2", status: "waiting" }, started)]).toEqual([false, true]);
+    expect(canMove({ id: "l2", status: "completed" }, started)).toBe(false); // Its loop is not loaded yet, or cleaned up.
     expect(["waiting", "completed", "failed", "running", "rate_limited"].filter((status) => canRemove({ id: "l1", status }, started))).toEqual(["completed", "failed"]);
     expect(canRemove({ id: "l2", status: "waiting" }, started)).toBe(true);
   });

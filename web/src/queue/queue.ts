@@ -5,7 +5,9 @@ import type { GoalView, MergesEntryView, MergesView } from "../api/types";
 import { moment } from "../lib/format";
 
 /** Goals that have not started have an order; those with a loop have had their turn. */
-export const canMove = (goal: Pick<GoalView, "id">, started: ReadonlySet<string>) => !started.has(goal.id);
+export const canMove = (goal: Pick<GoalView, "id" | "status">, started: ReadonlySet<string>) => NOT_STARTED.includes(goal.status) && !started.has(goal.id);
+/** What a goal can be before it has a loop; a loop may wait too. */
+const NOT_STARTED = ["waiting", "blocked", "rate_limited", "failed"];
 
 /** Not while its loop runs. */
 export const canRemove = (goal: Pick<GoalView, "id" | "status">, started: ReadonlySet<string>) => !started.has(goal.id) || !["running", "queued", "waiting", "rate_limited"].includes(goal.status);

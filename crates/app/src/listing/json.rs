@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::requests::ListLoops;
 
 /// The field that came last: a row without it is of an older version, and readers expect all fields.
-const NEWEST_FIELD: &[u8] = b"\"smaller\":";
+const NEWEST_FIELD: &[u8] = b"\"merge_refused\":";
 
 impl ListLoops {
     /// All loops that match, newest first, each as `status --json` prints it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::commit_message::summary_line;
 use windlass_core::ids::Role;
-use windlass_core::machine::{Input, LoopState, Merge};
+use windlass_core::machine::{Input, LoopState, Merge, MergeObstacle, RefusedMerge};
 use windlass_core::stop::Outcome;
 use windlass_engine::driver::RedGate;
 use windlass_engine::engine::{Engine, Held};
@@ -48,7 +48,13 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
     let outcome = match engine.merge(state, &request, !wanted.no_gates).await? {
         Merged::Outcome(outcome) => outcome,
-        Merged::Red { into, gate } => return Err(red(state, &into, &gate, wanted)),
+        Merged::Red { into, gate } => {
+            let problem = red(state, &into, &gate, wanted);
+            let RedGate { command, output_tail } = gate;
+            let refused = RefusedMerge { target: into, why: MergeObstacle::Gate { command, output_tail } };
+            engine.apply(held, &Input::MergeRefused { refused }).await?;
+            return Err(problem);
+        }
     };
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
     let next = match outcome {
@@ -56,9 +62,18 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
         MergeOutcome::Merged { .. } | MergeOutcome::UpToDate { .. } => None,
     };
     let report = MergeReport { name: name.clone(), branch, outcome, warnings, next };
-    if let MergeOutcome::Merged { commit, into, .. } = &report.outcome {
-        let merge = Merge { commit: commit.clone(), target: into.clone() };
-        engine.apply(held, &Input::Merged { merge }).await?;
+    let noted = match &report.outcome {
+        MergeOutcome::Merged { commit, into, .. } => {
+            Some(Input::Merged { merge: Merge { commit: commit.clone(), target: into.clone() } })
+        }
+        MergeOutcome::Conflicts { into, files } => {
+            let why = MergeObstacle::Conflicts { files: files.clone() };
+            Some(Input::MergeRefused { refused: RefusedMerge { target: into.clone(), why } })
+        }
+        MergeOutcome::UpToDate { .. } => None,
+    };
+    if let Some(input) = noted {
+        engine.apply(held, &input).await?;
     }
     Ok(report)
 }

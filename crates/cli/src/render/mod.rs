@@ -291,6 +291,7 @@ impl Renderer {
                 style.good(&format!("minimised to {kept} of {hunks} hunks ({})", short(commit)))
             }
             Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
+            Event::MergeRefused { refused } => style.bad(&one_line(&refused.to_string(), 300)),
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  reviewing …"),
             Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("writing the plan …"),
             Event::PhaseEntered { phase: Phase::PostAction, .. } => style.dim("  post-action …"),

@@ -31,6 +31,7 @@ fn conflict_names_continue_and_the_agent_resolves_it() {
     let agent = in_conflict(&world, RESOLVES);
     let main = world.repo().rev("main");
     call(&world, &["merge", "work"]).assert_code(1).assert_stderr_has(": windlass continue work\n");
+    assert_eq!(status(&world, "work")["merge_refused"]["why"]["files"], serde_json::json!(["a"]));
     let continued = call(&world, &["continue", "work"]);
     continued.assert_code(0).assert_stdout_has("conflict in a; the agent will resolve it");
     assert_eq!(world.repo().rev("main"), main, "only the loop's branch moves");
@@ -42,6 +43,7 @@ fn conflict_names_continue_and_the_agent_resolves_it() {
         (&now["status"], &now["outcome"], &now["verified"]),
         (&"completed".into(), &"verified".into(), &true.into())
     );
+    assert!(now["merge_refused"].is_null(), "{now}");
     assert_eq!(now["base_commit"].as_str(), Some(main.as_str()), "the work is compared with what it goes to");
     assert_eq!(now["iterations"], 2);
     assert!(call(&world, &["diff", "work"]).shown().contains("-main\n+both"));
@@ -97,7 +99,7 @@ fn conflict_markers_are_found_whatever_their_length_and_the_users_settings() {
 }
 
 #[test]
-// promise: done-14
+// promise: api-11, done-14
 fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     let world = crate::world();
     world.repo().write("a", "1\n");
@@ -119,6 +121,9 @@ fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     world.repo().write("a", "9\n");
     world.repo().commit("moved on");
     call(&world, &["merge", "work"]).assert_code(1).assert_stderr_has(": windlass continue work\n");
+    let refused = &status(&world, "work")["merge_refused"];
+    assert_eq!((&refused["target"], &refused["why"]["type"]), (&"main".into(), &"gate".into()), "{refused}");
+    call(&world, &["status", "work"]).assert_stdout_has("not merged into main: ! test -f b");
     let continued = call(&world, &["continue", "work"]);
     continued.assert_code(0).assert_stdout_has("fails on the merge; retrying to detect flakiness");
     let prompt = agent.prompts().pop().unwrap();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Phase;
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
-use super::outcome::{Merge, Smaller};
+use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::question::AnsweredBy;
 use super::review::ReviewEvent;
 use super::state::GateMark;
@@ -229,6 +229,11 @@ pub enum Event {
         #[serde(flatten)]
         merge: Merge,
     },
+    /// Windlass tried to merge the loop's work; a gate failed on the result, or both sides changed the same.
+    MergeRefused {
+        #[serde(flatten)]
+        refused: RefusedMerge,
+    },
     /// A smaller tree that gates passed on is on the loop's branch.
     Minimised {
         #[serde(flatten)]
@@ -397,6 +402,7 @@ impl Event {
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
             Event::Merged { .. } => "merged",
+            Event::MergeRefused { .. } => "merge_refused",
             Event::Minimised { .. } => "minimised",
             Event::NetworkDenied { .. } => "network_denied",
             Event::ResidueChecked { .. } => "residue_checked",

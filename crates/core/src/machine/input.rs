@@ -7,7 +7,7 @@ use super::answer::Answer;
 use super::continuing::MergedTarget;
 use super::effect::{Effect, TimerKind};
 use super::event::Opener;
-use super::outcome::{Merge, Smaller};
+use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::review::Opinion;
 use crate::agent::TurnReport;
 use crate::findings::NewFinding;
@@ -161,6 +161,10 @@ pub enum Input {
     /// Windlass merged the loop's work.
     Merged {
         merge: Merge,
+    },
+    /// Windlass tried to merge the loop's work and did not.
+    MergeRefused {
+        refused: RefusedMerge,
     },
     /// Somebody put a smaller tree that gates passed on onto the loop's branch.
     Minimised {

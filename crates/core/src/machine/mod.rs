@@ -32,7 +32,7 @@ pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
     WorkspaceFailure, WorkspaceOpening,
 };
-pub use outcome::{Merge, Smaller};
+pub use outcome::{Merge, MergeObstacle, RefusedMerge, Smaller};
 pub use question::{AnsweredBy, Question, QuestionAnswer};
 pub use review::{
     AcceptedFeature, Accepting, Agreed, Aim, Auditing, DeferredQuestion, FinishedSection, Judging, Objection, Opinion,

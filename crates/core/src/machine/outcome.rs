@@ -1,4 +1,6 @@
-//! What a completed loop amounts to, and whether its work was merged or made smaller.
+//! What a completed loop amounts to, and whether its work was merged, refused by the target, or made smaller.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,42 @@ pub struct Merge {
     pub commit: String,
     /// The branch that was merged into.
     pub target: String,
+}
+
+/// A merge that Windlass tried and did not make; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RefusedMerge {
+    /// The branch that would have been merged into.
+    pub target: String,
+    pub why: MergeObstacle,
+}
+
+/// What a merge failed at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum MergeObstacle {
+    /// The first gate that failed on the merged result.
+    Gate {
+        command: String,
+        /// The end of what it printed.
+        output_tail: String,
+    },
+    /// Both sides changed these files.
+    Conflicts { files: Vec<String> },
+}
+
+impl fmt::Display for RefusedMerge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = &self.target;
+        match &self.why {
+            MergeObstacle::Gate { command, .. } => {
+                write!(f, "not merged into {target}: {command} failed on the result")
+            }
+            MergeObstacle::Conflicts { files } => {
+                write!(f, "not merged into {target}: conflicts in {}", files.join(", "))
+            }
+        }
+    }
 }
 
 /// A smaller tree that gates passed on, put onto the loop's branch by `windlass minimise --take`. The verdict stays that of the
@@ -84,6 +122,14 @@ impl Batch {
         self.expect_rest()?;
         if self.state.merged.as_ref() != Some(merge) {
             self.push(Event::Merged { merge: merge.clone() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge_refused(&mut self, refused: &RefusedMerge) -> Result<(), Refusal> {
+        self.expect_rest()?;
+        if self.state.merge_refused.as_ref() != Some(refused) {
+            self.push(Event::MergeRefused { refused: refused.clone() });
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::activity::Activity;
 use super::continuing::{Base, Continued};
 use super::event::{Restore, SessionUse};
 use super::input::{CheckpointReport, GateReport};
-use super::outcome::{Merge, Smaller};
+use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::question::Question;
 use super::review::Review;
 use super::shared::Shared;
@@ -32,6 +32,8 @@ pub struct LoopState {
     pub activity: Activity,
     /// The last merge of its work by Windlass.
     pub merged: Option<Merge>,
+    /// The last try to merge it, if that was refused and nothing changed since.
+    pub merge_refused: Option<RefusedMerge>,
     /// The smaller tree on top of its branch, if somebody took one.
     pub smaller: Option<Smaller>,
     /// The iteration under way, or the last one; 0 before the first.

@@ -5,8 +5,8 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, AnsweredBy, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise,
-    RefusedBecause, ReviewEvent, SessionUse, SkippedBecause, Smaller, StallStep, SummaryReport, Verdict,
+    Aim, AnsweredBy, Counted, Event, GateKey, GateMark, Interrupt, Merge, MergeObstacle, Opener, Opinion, Phase, Raise,
+    RefusedBecause, RefusedMerge, ReviewEvent, SessionUse, SkippedBecause, Smaller, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -158,6 +158,9 @@ pub fn every_event() -> Vec<Event> {
         Event::QuestionAnswered { id: "q1".into(), by: AnsweredBy::Default, answer: Some("this".into()), told: true },
         Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
         Event::LoopMoved { from: Some("there".into()), to: "here".into() },
+        Event::MergeRefused {
+            refused: RefusedMerge { target: "main".into(), why: MergeObstacle::Conflicts { files: vec!["a".into()] } },
+        },
     ]
 }
 
@@ -243,8 +246,9 @@ fn the_list_above_has_every_event() {
         Event::QuestionAnswered { .. } => 54,
         Event::Minimised { .. } => 55,
         Event::LoopMoved { .. } => 56,
+        Event::MergeRefused { .. } => 57,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..57).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..58).collect::<Vec<_>>());
 }
 
 #[test]

@@ -13,8 +13,8 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, Opener, Question, Raise, Replayed, Smaller,
-    TimerKind, Verdict, effects, replay,
+    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, MergeObstacle, Opener, Question, Raise,
+    RefusedMerge, Replayed, Smaller, TimerKind, Verdict, effects, replay,
 };
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure, OnLimit, PostAction, ReviewSpec};
 use windlass_core::trouble::{Trouble, TroubleKind};
@@ -31,10 +31,11 @@ struct Recording {
     make: fn() -> Driven,
 }
 
-const RECORDINGS: [Recording; 12] = [
+const RECORDINGS: [Recording; 13] = [
     Recording { name: "promise-completed-and-continued", make: promise_completed_and_continued },
     Recording { name: "promise-paused-and-rolled-back", make: promise_paused_and_rolled_back },
     Recording { name: "promise-minimised", make: promise_minimised },
+    Recording { name: "promise-merge-refused", make: promise_merge_refused },
     Recording { name: "promise-moved", make: promise_moved },
     Recording { name: "promise-failures", make: promise_failures },
     Recording { name: "promise-without-progress", make: promise_without_progress },
@@ -348,6 +349,15 @@ fn promise_minimised() -> Driven {
     driven.judge(Verdict::Pass);
     let head = driven.state.head_commit().unwrap_or_default().to_owned();
     driven.ok(Input::Minimised { smaller: Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 } });
+    driven
+}
+
+fn promise_merge_refused() -> Driven {
+    let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    let why = MergeObstacle::Gate { command: "cargo test".into(), output_tail: "1 failed\n".into() };
+    driven.ok(Input::MergeRefused { refused: RefusedMerge { target: "main".into(), why } });
     driven
 }
 

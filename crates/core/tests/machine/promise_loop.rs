@@ -4,8 +4,8 @@
 use crate::driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
-    CheckpointReport, Counted, Effect, Event, GateKey, GateMark, Input, Merge, Opener, Phase, Raise, Refusal,
-    RefusedBecause, Restore, SessionUse, Smaller, StallStep, Timer, TimerKind, Verdict,
+    CheckpointReport, Counted, Effect, Event, GateKey, GateMark, Input, Merge, MergeObstacle, Opener, Phase, Raise,
+    Refusal, RefusedBecause, RefusedMerge, Restore, SessionUse, Smaller, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
 use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
@@ -411,6 +411,26 @@ fn merge_is_recorded_beside_the_outcome() {
     assert_eq!((driven.state.merged.clone(), driven.state.outcome()), (Some(merge.clone()), Some(Outcome::Claimed)));
     let mut driven = Driven::working(promise_loop());
     assert_eq!(driven.refused(Input::Merged { merge }), Refusal::UnderWay);
+}
+
+#[test]
+// promise: api-11
+fn refused_merge_is_kept_until_the_work_is_merged_or_goes_on() {
+    let refused = RefusedMerge {
+        target: "main".into(),
+        why: MergeObstacle::Gate { command: "cargo test".into(), output_tail: "1 failed\n".into() },
+    };
+    let note = || Input::MergeRefused { refused: refused.clone() };
+    let mut driven = completed(promise_loop(), checkpoint_of(key(1, 1)));
+    assert_eq!(names(&driven.ok(note())), ["merge_refused"]);
+    assert_eq!(names(&driven.ok(note())), [""; 0], "the same once more is no news");
+    assert_eq!(driven.state.merge_refused, Some(refused.clone()));
+    driven.ok(Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } });
+    assert_eq!(driven.state.merge_refused, None);
+    driven.ok(note());
+    driven.ok(Input::Continue { goal: None, target: None, raise: Raise::default() });
+    assert_eq!(driven.state.merge_refused, None);
+    assert_eq!(Driven::working(promise_loop()).refused(note()), Refusal::UnderWay);
 }
 
 #[test]

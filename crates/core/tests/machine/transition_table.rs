@@ -10,8 +10,8 @@ use crate::driven::*;
 use crate::transition_places::{Place, recipes};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Act, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, Smaller, TimerKind, Verdict,
-    WorkspaceFailure,
+    Act, Effect, Event, GateKey, Input, LoopState, Merge, MergeObstacle, Opener, Phase, Raise, Refusal, RefusedMerge,
+    Smaller, TimerKind, Verdict, WorkspaceFailure,
 };
 use windlass_core::stop::{PauseReason, Status};
 use windlass_core::trouble::{Trouble, TroubleKind};
@@ -298,6 +298,13 @@ pub fn inputs() -> Vec<Case> {
         Case {
             name: "merged",
             input: |_| Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } },
+        },
+        Case {
+            name: "merge refused",
+            input: |_| {
+                let why = MergeObstacle::Conflicts { files: vec!["a".into()] };
+                Input::MergeRefused { refused: RefusedMerge { target: "main".into(), why } }
+            },
         },
         Case {
             name: "minimised",

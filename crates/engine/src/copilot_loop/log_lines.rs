@@ -85,6 +85,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::QueueLeft { .. }
         | Event::NotTried { .. }
         | Event::Merged { .. }
+        | Event::MergeRefused { .. }
         | Event::Minimised { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }

@@ -130,6 +130,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::NetworkDenied { host, why, count } => batch.network_denied(host, why, *count)?,
         Input::ResidueChecked { left } => batch.residue_checked(left)?,
         Input::Merged { merge } => batch.merged(merge)?,
+        Input::MergeRefused { refused } => batch.merge_refused(refused)?,
         Input::Minimised { smaller } => batch.minimised(smaller)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {
             batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;

@@ -52,6 +52,7 @@ impl LoopState {
             seq: 1,
             activity: Activity::Created,
             merged: None,
+            merge_refused: None,
             smaller: None,
             iteration: 0,
             continued: Continued::default(),
@@ -202,8 +203,15 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::ResidueChecked { left } => {
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }
-        Event::Merged { merge } => state.merged = Some(merge.clone()),
-        Event::Minimised { smaller } => state.smaller = Some(smaller.clone()),
+        Event::Merged { merge } => {
+            state.merged = Some(merge.clone());
+            state.merge_refused = None;
+        }
+        Event::MergeRefused { refused } => state.merge_refused = Some(refused.clone()),
+        Event::Minimised { smaller } => {
+            state.smaller = Some(smaller.clone());
+            state.merge_refused = None;
+        }
         Event::LoopStopped { stop_reason, outcome, .. } => {
             activity::stopped(state, stop_reason, *outcome);
             state.stopped_at = Some(at);
@@ -230,6 +238,7 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
         state.chosen.clear();
     }
     activity::opened(state, by);
+    state.merge_refused = None;
     state.stopped_at = None;
     state.residue = None;
     state.wish = None;
@@ -460,6 +469,7 @@ fn moved(state: &mut LoopState) {
 fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &str) {
     let head_moved = state.head_commit() != Some(commit);
     if head_moved {
+        state.merge_refused = None;
         state.gates.clear();
         state.gate_runs.clear();
     }

@@ -38,6 +38,7 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
             Input::RolledBack { .. }
             | Input::ResidueChecked { .. }
             | Input::Merged { .. }
+            | Input::MergeRefused { .. }
             | Input::Minimised { .. } => given.after.status() == given.before.status(),
             Input::AmendMilestone { .. } => end != End::Completed && given.after.status() == given.before.status(),
             _ => false,
@@ -88,6 +89,7 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
             }
             Event::RolledBack { .. }
             | Event::Merged { .. }
+            | Event::MergeRefused { .. }
             | Event::Minimised { .. }
             | Event::ResidueChecked { .. }
             | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
@@ -292,6 +294,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::Attach { .. }
         | Input::Moved { .. }
         | Input::Merged { .. }
+        | Input::MergeRefused { .. }
         | Input::Minimised { .. }
         | Input::Shutdown
         | Input::Stop
