@@ -17,8 +17,6 @@ mod local;
 mod loops;
 mod milestones;
 mod minimise;
-mod open;
-mod plan_rows;
 mod problem;
 mod project;
 mod proof;
@@ -34,6 +32,8 @@ mod views;
 mod watch;
 pub mod words;
 mod work;
+
+use start::{open, plan_rows};
 
 pub use agents::{AddAgent, AddedAgent};
 pub use attempts::{ChangeSize, CompareLoops, Compared, ComparedLoop, Difference, ForkLoop};

@@ -2,7 +2,6 @@
 
 #![allow(clippy::print_stderr, reason = "this crate is the one that talks to the terminal")]
 
-mod agent_report;
 pub mod args;
 mod background;
 mod complete;
@@ -11,11 +10,7 @@ mod demo;
 mod escape;
 mod exit;
 mod failure;
-mod follow;
 mod groups;
-mod honesty;
-mod list;
-mod machine_report;
 mod mcp;
 mod milestone;
 mod project;
@@ -25,11 +20,12 @@ mod review;
 mod run;
 mod serve;
 mod show;
-mod status;
 mod style;
 mod top;
 mod trust;
 mod work;
+
+use show::{agent_report, follow, honesty, list, machine_report, status};
 
 use std::path::Path;
 use std::process::ExitCode;

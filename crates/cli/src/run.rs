@@ -276,6 +276,11 @@ pub type Told = watch::Receiver<Option<u8>>;
 
 /// The first INT, TERM or HUP asks the driver to leave; the second ends the process at once, which ends its agents.
 pub fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Problem> {
+    watch_signals_saying("interrupted: stopping the agent; press Ctrl-C again to kill it at once")
+}
+
+/// The same with other words for the first Ctrl-C.
+pub fn watch_signals_saying(words: &'static str) -> Result<(Told, watch::Receiver<bool>), Problem> {
     let (tell, told) = watch::channel(None);
     let (ask, asked) = watch::channel(false);
     let immune = ignores_hang_up();
@@ -294,7 +299,7 @@ pub fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Problem> {
             }
             tell.send_replace(Some(number));
             if number == 2 && std::io::stderr().is_terminal() {
-                eprintln!("\r\x1b[2Kinterrupted: stopping the agent; press Ctrl-C again to kill it at once");
+                eprintln!("\r\x1b[2K{words}");
             }
             ask.send_replace(true);
         }

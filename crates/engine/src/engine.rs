@@ -19,21 +19,21 @@ use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::{DataDir, rubbish};
+use crate::drain::Drain;
 use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
+use crate::outside::Outside;
 use crate::places::Places;
 use crate::ports::Ports;
 use crate::secrets::LastSecrets;
-use crate::socket::{Hub, Listening};
+use crate::socket::Hub;
 use crate::tools::ToolServer;
 use crate::trust::Consent;
 use crate::view::catalogue_entry;
 use windlass_faults as faults;
-use windlass_store::{
-    Append, Create, Held as Lease, Holder, InboxItem, Listed, Presence, ProcessIdentity, Seat, Store, StoreError,
-};
+use windlass_store::{Append, Create, Held as Lease, Holder, InboxItem, Listed, Presence, Store, StoreError};
 use windlass_workspace::{Kind, WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
@@ -82,14 +82,17 @@ pub struct Engine {
     pub env: BTreeMap<String, String>,
     /// What `{self}` in a profile stands for.
     pub own_program: PathBuf,
-    hub: OnceLock<Hub>,
+    pub(crate) hub: OnceLock<Hub>,
     tool_server: OnceLock<Arc<dyn ToolServer>>,
     pub(crate) ports: Ports,
     /// Who may run now.
     pub places: Places,
+    pub(crate) drain: Drain,
     pub(crate) last_secrets: LastSecrets,
     /// Loops with an id that was decided before are made one after the other: what a killed process left of one is removed first.
     pub(crate) making: tokio::sync::Mutex<()>,
+    /// A simulated machine instead of this one.
+    pub(crate) outside: Option<Arc<dyn Outside>>,
 }
 
 /// A loop that this process holds the lease of.
@@ -155,9 +158,17 @@ impl Engine {
             hub: OnceLock::new(),
             tool_server: OnceLock::new(),
             ports: Ports::default(),
+            drain: Drain::default(),
             last_secrets: LastSecrets::default(),
             making: tokio::sync::Mutex::default(),
+            outside: None,
         }
+    }
+
+    /// The same on a simulated machine.
+    #[must_use]
+    pub fn on(self, outside: Arc<dyn Outside>) -> Self {
+        Self { outside: Some(outside), ..self }
     }
 
     /// Who speaks with the agents of reviewed loops that this process drives.
@@ -317,8 +328,21 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
-        let state = journal::load(self.store.as_ref(), id).await?;
-        Ok(Held { state, token })
+        match journal::load(self.store.as_ref(), id).await {
+            Ok(state) => Ok(Held { state, token }),
+            Err(error) => {
+                self.give_back(&id.0, &token).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Releases a lease whose journal could not be read: this process lives on, so nobody else could take it.
+    pub(crate) async fn give_back(&self, id: &str, token: &str) {
+        let _line = self.hub().ok().and_then(|hub| hub.close_line(id));
+        if let Err(error) = self.store.release(id, token).await {
+            tracing::warn!(loop_id = id, %error, "cannot release the lease");
+        }
     }
 
     pub async fn release(&self, held: Held) -> Result<(), EngineError> {
@@ -395,7 +419,10 @@ impl Engine {
     }
 
     pub(crate) fn leaving_queue(&self, state: &LoopState) -> Input {
-        let began = |turn| self.data.turn(&state.id, turn).have_begun();
+        let began = |turn| match &self.outside {
+            Some(outside) => outside.turn_began(state, turn),
+            None => self.data.turn(&state.id, turn).have_begun(),
+        };
         Input::LeaveQueue { turn_began: state.turn().is_some_and(|running| began(running.key)) }
     }
 
@@ -454,10 +481,12 @@ impl Engine {
             drop(line);
             // The loop is free already: what is slow to be told holds nobody up but this process.
             notifier.finish().await;
-            let data = engine.data.clone();
-            let removal = std::thread::spawn(move || rubbish::remove(&data));
-            if tidying == Tidying::Waits {
-                let _ = tokio::task::spawn_blocking(move || removal.join()).await;
+            if engine.outside.is_none() {
+                let data = engine.data.clone();
+                let removal = std::thread::spawn(move || rubbish::remove(&data));
+                if tidying == Tidying::Waits {
+                    let _ = tokio::task::spawn_blocking(move || removal.join()).await;
+                }
             }
             let left = left?;
             released?;
@@ -508,7 +537,7 @@ impl Engine {
     /// Wakes the driver and waits for its answer; `None` when nobody living drives the loop.
     async fn ask_driver(&self, id: &LoopId, item: &str) -> Result<Option<Answer>, EngineError> {
         let Some(lease) = self.store.holder(&id.0).await?.filter(Lease::drives) else { return Ok(None) };
-        let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await else {
+        let Ok(mut listening) = self.listen(&lease.holder.seat, &id.0).await else {
             return self.answer(item).await;
         };
         while listening.news().await {
@@ -524,21 +553,6 @@ impl Engine {
     pub(crate) async fn answer(&self, item: &str) -> Result<Option<Answer>, EngineError> {
         let answer = self.store.answer(item).await?.flatten();
         Ok(answer.and_then(|text| serde_json::from_str(&text).ok()))
-    }
-
-    pub(crate) fn hub(&self) -> Result<&Hub, EngineError> {
-        if let Some(hub) = self.hub.get() {
-            return Ok(hub);
-        }
-        let name = Uuid::now_v7().simple().to_string();
-        let hub = Hub::listen(self.data.root(), &name[20..]).map_err(EngineError::Socket)?;
-        Ok(self.hub.get_or_init(|| hub))
-    }
-
-    pub(crate) fn holder(&self) -> Result<Holder, EngineError> {
-        let process = ProcessIdentity::current().ok_or(EngineError::Identity)?;
-        let seat = Seat::Process { process, socket: self.hub()?.path().to_owned() };
-        Ok(Holder { seat, token: Uuid::now_v7().to_string() })
     }
 
     /// The top of the checkout that the loop's agent works in.

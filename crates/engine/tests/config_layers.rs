@@ -1,5 +1,6 @@
 //! Layers on top of each other, the environment, and where the files are.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -103,7 +104,7 @@ fn every_key_can_be_set_by_every_layer() {
 #[test]
 fn defaults_are_those_of_the_contract() {
     let settings = World::new("", "").load(Options::default()).unwrap();
-    let shown: Vec<_> = settings.show().iter().take(KEYS.len()).map(|s| (s.key.clone(), s.text())).collect();
+    let shown: BTreeMap<String, String> = settings.show().iter().map(|s| (s.key.clone(), s.text())).collect();
     let expected = [
         ("agent", "(the first installed one)"),
         ("recipe", "\"promise\""),
@@ -192,7 +193,9 @@ fn defaults_are_those_of_the_contract() {
         ("queue_merge", "false"),
         ("queue_keep", "\"20%\""),
     ];
-    assert_eq!(shown, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));
+    for (key, text) in expected {
+        assert_eq!(shown[key], text, "{key}");
+    }
     assert!(settings.show().iter().all(|shown| shown.origin == Origin::Default));
 }
 

@@ -105,7 +105,7 @@ pub(super) async fn stage(
             git.call(&args).input(input).run().await?;
         }
         found.extend(repositories.into_iter().map(Nested::unborn));
-        let why = "git cannot store it: it cannot be read, or is no regular file";
+        let why = "git cannot store it: it cannot be read, is no regular file, or git does not allow its name";
         staged.refused.extend(unread.into_iter().take(MOST_REFUSED).map(|path| (path, why.to_owned())));
     }
     let mut after = Index::read(&file, workspace.id_len).ok();

@@ -4,8 +4,20 @@
 //! what it runs from a repository, and how it is started and read. One that needs no adapter is a `DescribedAgent`: a
 //! profile, as a user would write it, and its traps. `templates` are profiles that nobody tried.
 
+mod aider;
+mod claude;
+mod cline;
+mod codex;
+mod copilot;
 pub(crate) mod facts;
+mod gemini;
+mod goose;
+mod kimi;
+mod mistral_vibe;
+mod opencode;
+mod pi;
 pub(crate) mod places;
+mod qwen;
 pub(crate) mod traps;
 
 use std::collections::BTreeMap;
@@ -19,8 +31,6 @@ use traps::Trap;
 /// The agents with an adapter: their kinds and folders.
 macro_rules! adapters {
     ($($kind:ident: $folder:ident),* $(,)?) => {
-        $(mod $folder;)*
-
         /// All agents with an adapter, by name.
         pub const KNOWN_AGENTS: &[KnownAgent] = &[$($folder::AGENT),*];
 
@@ -41,8 +51,6 @@ macro_rules! adapters {
 /// The agents that a profile describes: their folders.
 macro_rules! profiles {
     ($($folder:ident),* $(,)?) => {
-        $(mod $folder;)*
-
         /// All agents that were tried and need no adapter, by name.
         pub const DESCRIBED_AGENTS: &[DescribedAgent] = &[$($folder::AGENT),*];
     };

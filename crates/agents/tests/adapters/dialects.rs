@@ -336,6 +336,7 @@ fn heartbeats_are_no_steps_of_the_agent() {
 }
 
 #[test]
+// promise: bounds-11
 fn the_same_error_again_and_again_is_an_agent_that_spins() {
     let overflow = |n: u64| {
         json!({"type": "error", "sessionID": "s", "error":
@@ -368,6 +369,7 @@ fn the_same_error_again_and_again_is_an_agent_that_spins() {
 }
 
 #[test]
+// promise: bounds-11
 fn the_same_few_steps_again_and_again_are_an_agent_that_spins() {
     let said = |text: &str| json!({"type": "text", "part": {"text": text}});
     let tool = |n: usize, output: &str| {

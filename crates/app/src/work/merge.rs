@@ -130,7 +130,7 @@ fn what_was_done(state: &LoopState) -> String {
     if text.is_empty() { text } else { format!("{text}\n") }
 }
 
-/// The goal, what was done for it, and trailers.
+/// The goals, what was done for them, and trailers.
 fn message(state: &LoopState, wanted: &MergeLoop) -> String {
     let text = match &wanted.message {
         Some(said) => said.trim_end().to_owned(),
@@ -139,7 +139,10 @@ fn message(state: &LoopState, wanted: &MergeLoop) -> String {
             let iterations = if count == 1 { "1 iteration".to_owned() } else { format!("{count} iterations") };
             let agent = &state.agent(Role::Coder).name;
             let done = what_was_done(state);
-            format!("Merge the work of {}\n\n{}\n\n{done}{iterations} by {agent}.", state.name, state.spec.goal.trim())
+            let goal = &state.spec.goal;
+            let goals = state.continued.goals.iter().filter(|before| !goal.contains(before.trim())).chain([goal]);
+            let goals: String = goals.map(|goal| format!("{}\n\n", goal.trim())).collect();
+            format!("Merge the work of {}\n\n{goals}{done}{iterations} by {agent}.", state.name)
         }
     };
     let gates = match (state.spec.gates.is_empty(), wanted.no_gates) {

@@ -287,7 +287,7 @@ impl ForkArgs {
     }
 
     /// The flags as settings.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> Options {
         self.settings.options()
     }
 }

@@ -119,7 +119,7 @@ impl RunArgs {
     }
 
     /// The flags as the highest layer of the settings.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> Options {
         self.settings.options()
     }
 }

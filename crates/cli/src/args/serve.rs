@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use windlass_engine::config::Millis;
+
+use super::values::setting;
 
 /// Run the server: background loops, dashboard, and API
 #[derive(Debug, Clone, Args)]
@@ -12,6 +15,7 @@ Examples:
   windlass serve
   windlass serve --port 8080
   windlass serve --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host build.example
+  windlass serve --drain 30m    on Ctrl-C, let running turns end first
   windlass serve --once     no dashboard; exit when nothing is left to do
   windlass serve link       print another login link while the server runs
 
@@ -28,6 +32,9 @@ pub struct ServeArgs {
     /// Exit when no loop is running; do not listen
     #[arg(long)]
     pub once: bool,
+    /// On Ctrl-C or SIGTERM, start nothing new and wait up to this time (such as 30m) for running turns and gates
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
+    pub drain: Option<Millis>,
     /// Port to listen on [default: 4747, or the next free port up to 4756]
     #[arg(long, value_name = "N", conflicts_with = "once")]
     pub port: Option<u16>,

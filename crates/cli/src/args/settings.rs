@@ -12,7 +12,7 @@ use crate::complete;
 
 /// The settings that a command has flags for.
 pub trait Chosen {
-    /// Their keys, with help of their own where that of `run` does not fit; `None` for every setting with a flag.
+    /// Their keys, with other help where that of `run` does not fit; `None` for every setting with a flag.
     const FLAGS: Option<&'static [(&'static str, &'static str)]>;
 }
 
@@ -33,8 +33,8 @@ pub struct SettingFlags<C> {
 
 impl<C> SettingFlags<C> {
     /// The flags as the highest layer of the settings.
-    pub fn options(&self) -> &Options {
-        &self.options
+    pub fn options(&self) -> Options {
+        self.options.clone()
     }
 
     /// Whether gates are given.

@@ -25,7 +25,7 @@ use windlass_core::group::{GroupId, GroupKind};
 use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
-use windlass_engine::config::Options;
+use windlass_engine::config::{Millis, Options};
 use windlass_engine::engine::{Engine, EngineError, Held};
 use windlass_engine::groups::{AnyGroup, MergesView, QueueKind, QueueView};
 use windlass_engine::milestones;
@@ -34,7 +34,7 @@ use windlass_store::{ListFilter, Listed, Rows};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{print, watch_signals};
+use crate::run::{Told, print, watch_signals, watch_signals_saying};
 
 /// What other processes change is looked at so often at most.
 const CALM: Duration = Duration::from_millis(250);
@@ -86,7 +86,7 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
     }
     let engine = context.engine().await?;
     let here = context.project_if_any().await;
-    let (told, shutdown) = watch_signals()?;
+    let (told, leave, shutdown) = leaving(&engine, args.drain)?;
     let changes = changes::watch(engine.data.root())?;
     let (hand, handed) = mpsc::unbounded_channel();
     let driving_count = Arc::new(AtomicUsize::new(0));
@@ -115,11 +115,38 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         "serving: resuming waiting loops and starting milestones of projects with auto_start; press Ctrl-C to stop, loops can be resumed\n",
     );
     serving.run(here, args.once).await?;
+    leave.send_replace(true);
     if let Some(served) = served {
         served.left().await;
     }
     let told = *told.borrow();
     Ok(told.map_or(Exit::Completed, Exit::Signal))
+}
+
+/// What a signal asks of this process: to leave now, or first to drain for some time.
+fn leaving(
+    engine: &Arc<Engine>,
+    drain: Option<Millis>,
+) -> Result<(Told, Arc<watch::Sender<bool>>, watch::Receiver<bool>), Problem> {
+    let (told, mut asked) = match drain {
+        None => watch_signals()?,
+        Some(_) => {
+            watch_signals_saying("draining: waiting for running turns to end; press Ctrl-C again to kill them at once")?
+        }
+    };
+    let (leave, shutdown) = watch::channel(false);
+    let (leave, engine) = (Arc::new(leave), Arc::clone(engine));
+    let now = Arc::clone(&leave);
+    tokio::spawn(async move {
+        let _ = asked.wait_for(|asked| *asked).await;
+        if let Some(time) = drain {
+            engine.drain();
+            print("draining: nothing new is started; running turns end first\n");
+            engine.clock.sleep_until(engine.clock.now() + Duration::from_millis(time.get())).await;
+        }
+        now.send_replace(true);
+    });
+    Ok((told, leave, shutdown))
 }
 
 struct Serving {
@@ -148,7 +175,7 @@ impl Serving {
             self.take_up_queue(!once).await?;
             self.take_up().await?;
             self.look_at_projects(here.as_deref()).await?;
-            if *self.shutdown.borrow() || (once && self.driving.is_empty()) {
+            if *self.shutdown.borrow() || self.engine.is_draining() || (once && self.driving.is_empty()) {
                 break;
             }
             let next = self.due.values().min().copied();
@@ -163,13 +190,14 @@ impl Serving {
                 // What this very process writes is seen as well; it is not worth more than a look now and then.
                 () = changed(&mut self.changes), if !once => {}
                 _ = shutdown.wait_for(|leave| *leave) => break,
+                () = self.engine.drains() => break,
             }
         }
         self.handed.close();
         while let Ok(given) = self.handed.try_recv() {
             given.release(&self.engine).await?;
         }
-        // The drivers are interrupted as well; their loops can be resumed.
+        // The drivers are interrupted as well, or leave at a boundary; their loops can be resumed.
         while let Some(ended) = self.driving.join_next().await {
             self.ended(ended);
         }

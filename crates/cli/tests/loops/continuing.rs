@@ -150,6 +150,22 @@ fn merged_loop_with_a_new_goal_that_changes_nothing_is_unchanged() {
 }
 
 #[test]
+fn merge_names_every_goal_whose_work_it_brings() {
+    let world = crate::world();
+    let agent = world.script(RESOLVES);
+    run(&world, &agent, &["--gate", "test -f a"]).assert_code(0);
+    call(&world, &["continue", "work", "add the docs"]).assert_code(0);
+    call(&world, &["merge", "work"]).assert_code(0);
+    let message = || world.repo().git(["log", "-1", "--format=%B", "main"]);
+    assert!(message().starts_with("Merge the work of work\n\ndo the work\n\nadd the docs\n\n"), "{}", message());
+    world.repo().write("a", "main\n");
+    world.repo().commit("main moves");
+    call(&world, &["continue", "work", "once more"]).assert_code(0);
+    call(&world, &["merge", "work"]).assert_code(0);
+    assert!(message().starts_with("Merge the work of work\n\nonce more\n\n"), "{}", message());
+}
+
+#[test]
 fn cleaned_loop_is_continued_from_its_last_commit() {
     let world = crate::world();
     let agent = world.script(RESOLVES);

@@ -209,6 +209,35 @@ fn git_works_in_a_gate_and_what_it_writes_there_decides_nothing() {
 }
 
 #[test]
+// promise: gates-1
+fn objects_refs_and_settings_that_a_clone_does_not_have_are_not_judged() {
+    let away = "echo 42 > a; git add a; git commit -qm a; git rev-parse HEAD:a > .git/id; git reset -q --hard HEAD~1";
+    let world = crate::world();
+    for (number, (script, gate, code)) in [
+        ("echo 42 | git hash-object -w --stdin > id", "git cat-file -e $(cat id)", 3),
+        (&format!("{away}; cp .git/id id"), "git cat-file -e $(cat id)", 3),
+        (&format!("{away}; git tag t HEAD@{{1}}"), "git cat-file -e t:a", 3),
+        (&format!("{away}; git branch b HEAD@{{1}}"), "git cat-file -e b:a", 3),
+        (away, "git cat-file -e HEAD@{1}:a", 3),
+        ("git notes add -m 42 HEAD", "git notes show HEAD~1", 3),
+        ("git config my.answer 42", "git config my.answer", 3),
+        ("touch -d @42 README.md", "test $(stat -c %Y README.md) = 42", 3),
+        ("mkdir empty", "test -d empty", 3),
+        // What was committed and taken back is in the history of a clone.
+        ("echo 42 > a; git add a; git commit -qm a; git rev-parse HEAD:a > id; rm a", "git cat-file -e $(cat id)", 0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let agent = world.script(&claims_after(script)).command_line();
+        let name = format!("w{number}");
+        let args = ["run", "x", "--name", &name, "--agent-command", &agent, "--gate", gate, "--no-baseline"];
+        let out = call(&world, &[&args[..], &["--max-iterations", "1"]].concat());
+        assert_eq!(out.code, Some(code), "{script}: {}", out.shown());
+    }
+}
+
+#[test]
 fn installed_packages_are_found_and_copied() {
     let world = crate::world();
     world.repo().write(".gitignore", "node_modules\n.venv\nvendor\n");

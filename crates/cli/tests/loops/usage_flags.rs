@@ -38,8 +38,8 @@ fn the_definition_is_consistent() {
 #[test]
 // promise: cli-1
 fn both_spellings_of_a_flags_value_mean_the_same() {
-    let spaced = run(&["x", "--max-iterations", "3", "--gate", "cargo test"]).unwrap().options().clone();
-    let joined = run(&["x", "--max-iterations=3", "--gate=cargo test"]).unwrap().options().clone();
+    let spaced = run(&["x", "--max-iterations", "3", "--gate", "cargo test"]).unwrap().options();
+    let joined = run(&["x", "--max-iterations=3", "--gate=cargo test"]).unwrap().options();
     assert_eq!(spaced, joined);
     assert_eq!(spaced.max_iterations.unwrap().get(), Some(3));
 }
@@ -120,13 +120,13 @@ fn every_flag_reaches_the_settings() {
     assert_eq!(options.budget_usd.unwrap().get(), 2.5);
     assert_eq!(options.max_tokens.unwrap().get(), 1_000);
     assert_eq!(options.in_place, None);
-    let finishing = run(&["x", "--post-action", "tidy up", "--post-action-skill", "notes"]).unwrap().options().clone();
+    let finishing = run(&["x", "--post-action", "tidy up", "--post-action-skill", "notes"]).unwrap().options();
     assert_eq!(
         (finishing.post_action.as_deref(), finishing.post_action_skill.as_deref()),
         (Some("tidy up"), Some("notes"))
     );
     assert_eq!(run(&["x", "--in-place"]).unwrap().options().in_place, Some(true));
-    assert_eq!(*run(&["x"]).unwrap().options(), Options::default(), "what is not said is not said");
+    assert_eq!(run(&["x"]).unwrap().options(), Options::default(), "what is not said is not said");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn bad_texts_are_refused() {
         assert!(error.contains(flag), "{error}");
         assert!(hints.len() > 1, "{flag}={value}: no way out in {hints:?}");
     }
-    assert_eq!(run(&["x", "--completion-promise="]).unwrap().options().completion_promise.clone().unwrap().get(), None);
+    assert_eq!(run(&["x", "--completion-promise="]).unwrap().options().completion_promise.unwrap().get(), None);
 }
 
 #[test]

@@ -47,6 +47,35 @@ const HONEST: &[(&str, &str)] = &[
     ("foreign excludes", "echo '*' > .git/info/exclude; echo 42 > answer"),
     ("excludesFile", "echo '*' > /tmp/rules; git config core.excludesFile /tmp/rules; echo 42 > answer"),
     ("alternates taken away", "echo 42 > answer; rm -f .git/objects/info/alternates"),
+    (
+        "attributes of the repository's own",
+        "mkdir -p .git/info; echo 'answer filter=f' > .git/info/attributes; git config filter.f.clean 'echo 1'; echo 42 > answer",
+    ),
+    ("intent to add", "echo 42 > answer; git add -N answer"),
+    ("split index", "git update-index --split-index; echo 42 > answer; git add -A"),
+    (
+        "conflicted index",
+        "b=$(echo 42 | git hash-object -w --stdin); for n in 1 2 3; do printf '100644 %s %s\\tanswer\\n' $b $n; done | git update-index --index-info; echo 42 > answer",
+    ),
+    (
+        "object with other content",
+        "o=$(echo 42 | git hash-object --stdin); w=$(echo 41 | git hash-object -w --stdin); mkdir -p .git/objects/${o%${o#??}}; cp .git/objects/${w%${w#??}}/${w#??} .git/objects/${o%${o#??}}/${o#??}; echo 42 > answer; git add -A; git commit -qm forged",
+    ),
+    ("shallow", "echo 42 > answer; git add -A; git commit -qm x; git rev-parse HEAD > .git/shallow"),
+    (
+        "commit graph broken",
+        "mkdir -p .git/objects/info; echo broken > .git/objects/info/commit-graph; echo 42 > answer",
+    ),
+    (
+        "same size and time",
+        "echo 41 > answer; git add -A; git commit -qm x; touch -r answer .git/time; echo 42 > answer; touch -r .git/time answer",
+    ),
+    ("bare nested repository", "git init -q --bare sub; echo 42 > sub/answer"),
+    ("nested repository that is a link", "mkdir sub; ln -s ../.git sub/.git; echo 42 > sub/answer"),
+    (
+        "worktree settings",
+        "git config extensions.worktreeConfig true; git config --worktree core.sparseCheckout true; mkdir -p .git/info; echo /known > .git/info/sparse-checkout; echo 42 > answer",
+    ),
 ];
 
 /// The commit does not have the answer, whatever the workspace looks like.
@@ -98,6 +127,19 @@ const DISHONEST: &[(&str, &str)] = &[
         "environment",
         "mkdir e; GIT_DIR=$PWD/e/.git GIT_WORK_TREE=$PWD/e git init -q; echo 'export GIT_DIR=e' > .envrc; echo 42 > e/answer",
     ),
+    (
+        "a link through the process",
+        "echo 42 > kept.log; echo '*.log' >> .gitignore; ln -s /proc/self/cwd/kept.log answer",
+    ),
+    (
+        "same size and time, wrong",
+        "echo 42 > answer; git add -A; git commit -qm x; touch -r answer .git/time; echo 41 > answer; touch -r .git/time answer",
+    ),
+    (
+        "object of a wrong answer replaced",
+        "o=$(echo 41 | git hash-object --stdin); w=$(echo 42 | git hash-object -w --stdin); mkdir -p .git/objects/${o%${o#??}}; cp .git/objects/${w%${w#??}}/${w#??} .git/objects/${o%${o#??}}/${o#??}; echo 41 > answer; git add -A; git commit -qm forged",
+    ),
+    ("a directory's own rules", "mkdir sub; echo '*' > sub/.gitignore; echo 42 > sub/answer"),
     ("forged trailers", "git commit -q --allow-empty -m \"x\n\nWindlass-Turn: 1.coder.1\""),
     ("nothing at all", "true"),
 ];

@@ -128,6 +128,7 @@ fn one_that_plants_hooks_and_settings_is_refused_and_nothing_runs() {
          done\n\
          git config core.hooksPath $PWD/hooks; git config filter.x.clean 'touch {0}'\n\
          echo '* filter=x' > .gitattributes; echo /tmp > .git/objects/info/alternates; echo /tmp > .git/commondir\n\
+         mkdir .git/remotes; echo 'URL: /tmp' > .git/remotes/origin; echo /tmp > .git/branches/origin\n\
          mv .git old; rm -rf .git; echo work > file",
         mark.display()
     );
@@ -135,7 +136,9 @@ fn one_that_plants_hooks_and_settings_is_refused_and_nothing_runs() {
     call(&world, &["diff", "work"]).assert_code(0);
     call(&world, &["merge", "work"]).assert_code(0);
     assert!(!mark.exists(), "something planted has run");
-    assert_eq!(names(&workspace(&world).join(".git/hooks")), Vec::<String>::new());
+    for dir in ["hooks", "remotes", "branches"] {
+        assert_eq!(names(&workspace(&world).join(".git").join(dir)), Vec::<String>::new(), "{dir}");
+    }
     let config = std::fs::read_to_string(workspace(&world).join(".git/config")).unwrap();
     assert!(!config.contains("fsmonitor") && !config.contains("hooksPath"), "{config}");
     let home = std::fs::read_to_string(world.repo().path().join(".git/config")).unwrap();

@@ -137,7 +137,7 @@ fn what_a_gate_plants_where_there_is_no_checkout_of_its_own_runs_nothing_either(
 
 /// Tries to make what git follows, by writing, by moving something there and by moving what is there away.
 const MAKE: &str = r#"
-for name in commondir config.worktree hooks/pre-commit info/attributes objects/info/alternates worktrees/w/config modules/m/config; do
+for name in commondir config.worktree hooks/pre-commit info/attributes objects/info/alternates worktrees/w/config modules/m/config remotes/origin branches/origin; do
   mkdir -p "$(dirname .git/$name)"; echo evil > evil
   echo evil > .git/$name && echo "wrote $name" >> made
   mv evil .git/$name && echo "moved $name" >> made
@@ -158,6 +158,7 @@ fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
     let git_dir = world.repo().path().join(".git");
     let _ = std::fs::remove_dir_all(git_dir.join("hooks"));
     let _ = std::fs::remove_dir_all(git_dir.join("info"));
+    let _ = std::fs::remove_dir_all(git_dir.join("branches"));
     let before = names_in(&git_dir);
     let agent = world.install_script("agent", &format!("{MAKE}\necho '{PROMISE}'"));
     let agent = agent.to_string_lossy().into_owned();
@@ -168,7 +169,16 @@ fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
     assert_eq!(std::fs::read_to_string(world.repo().path().join("committed")).unwrap(), "work\n", "git works there");
     let new: Vec<String> = names_in(&git_dir).into_iter().filter(|name| !before.contains(name)).collect();
     assert!(
-        !new.iter().any(|name| ["commondir", "config.worktree", "hooks", "worktrees", "modules"].contains(&&**name)),
+        !new.iter().any(|name| [
+            "commondir",
+            "config.worktree",
+            "hooks",
+            "worktrees",
+            "modules",
+            "remotes",
+            "branches"
+        ]
+        .contains(&&**name)),
         "{new:?}"
     );
 }

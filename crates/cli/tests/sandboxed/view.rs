@@ -127,16 +127,26 @@ fn of_the_home_only_what_is_named_is_there() {
         ".cache/mozilla/x",
         ".cargo/credentials.toml",
         "brand-new-tool/token",
+        // In the directories of toolchains.
+        ".local/share/uv/credentials/credentials.toml",
+        ".local/share/gem/credentials",
+        ".rye/credentials",
+        ".opam/plugins/opam-publish/tok",
+        ".npm-global/etc/npmrc",
+        ".luarocks/upload_config.lua",
+        ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
     ];
     for name in bait {
         put(&home.join(name), "BAIT\n");
     }
+    put(&home.join(".config/mise/config.toml"), "[env]\nMY_API_KEY = \"\"\"\nBAIT\n\"\"\"\n");
+    put(&home.join(".yarnrc.yml"), "npmAuthIdent: BAIT\nnpmScopes:\n  x:\n    npmAuthToken: >-\n      BAIT\n");
     put(&home.join(".npmrc"), "registry=https://npm.example/\n//npm.example/:_authToken=BAIT\n");
     put(&home.join(".rustup/settings.toml"), "toolchain\n");
     put(&home.join(".cargo/registry/index/x"), "cached\n");
     let said = seen(
         &world,
-        "cd; cat .npmrc .rustup/settings.toml .cargo/registry/index/x; grep -r BAIT / --include='*' -s -l -d skip; cat $(find . -type f) | grep BAIT",
+        "cd; cat .npmrc .rustup/settings.toml .cargo/registry/index/x; grep -r BAIT / --include='*' -s -l -d skip; cat $(find . -type f) 2> /dev/null | grep BAIT",
     );
     assert!(!said.contains("BAIT"), "{said}");
     assert_eq!(said, "registry=https://npm.example/\ntoolchain\ncached\n");
@@ -210,6 +220,26 @@ fn a_home_that_is_not_the_one_of_the_list_of_users_is_the_one_inside() {
     let said = seen(&world, "getent passwd $(id -u) | cut -d: -f6; echo $HOME; git config user.name");
     let home = world.home().display().to_string();
     assert_eq!(said, format!("{home}\n{home}\nTest\n"));
+}
+
+#[test]
+fn data_and_caches_behind_links_are_in_the_view() {
+    for network in ["allow", "list"] {
+        let Some(world) = sandboxed() else { return };
+        let home = world.home();
+        std::fs::create_dir_all(home.join("disk")).unwrap();
+        if std::fs::rename(home.join(".local"), home.join("disk/local")).is_err() {
+            std::fs::create_dir(home.join("disk/local")).unwrap();
+        }
+        std::os::unix::fs::symlink("disk/local", home.join(".local")).unwrap();
+        put(&home.join(".local/share/uv/tool"), "tool\n");
+        let script =
+            "cat ~/.local/share/uv/tool ~/disk/local/share/uv/tool; mkdir -p ~/.cache/x && echo cache; ls -A ~/disk";
+        let args = ["--network", network, "--gate", "test -f out"];
+        agent(&world, &format!("({script}) > out 2>&1"), &args).assert_code(0);
+        assert_eq!(file_at_branch(&world, "work", "out"), "tool\ntool\ncache\nlocal\n", "{network}");
+        assert!(!home.join(".cache/x").exists());
+    }
 }
 
 #[test]

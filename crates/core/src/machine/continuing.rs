@@ -12,6 +12,8 @@ pub struct Continued {
     pub iterations: u32,
     /// Time that was used before.
     pub elapsed_ms: u64,
+    /// Goals before this one, of work that is not merged yet.
+    pub goals: Vec<String>,
     /// The target must be merged in before the next turn.
     pub due: Option<MergeIn>,
     /// The target as it was merged in, until a turn of this stretch is committed.

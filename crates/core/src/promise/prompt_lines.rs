@@ -94,6 +94,14 @@ impl PromptLines {
         Some(Repeated { line: tail.clone(), how: How::Tail })
     }
 
+    /// Whether the prompt has `text` between what the output said last and what it says `after`.
+    pub fn surrounds(&self, trail: &Trail, text: &str, after: &str) -> bool {
+        let next: Vec<char> = after.chars().filter(|c| c.is_alphanumeric()).take(LEAST_TRAIL).collect();
+        let text = text.chars().filter(|c| c.is_alphanumeric());
+        let all = || trail.0.iter().copied().chain(text).chain(next.iter().copied()).collect::<String>();
+        next.len() == LEAST_TRAIL && self.letters.contains(&all())
+    }
+
     pub fn follows(&self, before: &str, line: &str) -> bool {
         self.followers.get(before).is_some_and(|next| next.iter().any(|known| known == line))
     }

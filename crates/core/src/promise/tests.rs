@@ -179,6 +179,19 @@ fn an_echo_with_other_line_breaks_is_no_claim() {
 }
 
 #[test]
+fn a_goal_that_starts_with_the_promise_is_an_echo_in_one_line_too() {
+    let prompt = "Print <promise>COMPLETE</promise> when everything is done.\n\nDo not commit.";
+    let said = |output: &str| {
+        let mut detector = ClaimDetector::new(PROMISE, prompt);
+        detector.push(output);
+        detector.finish()
+    };
+    assert!(!said(&prompt.replace('\n', " ")));
+    assert!(said("Print <promise>COMPLETE</promise>"));
+    assert!(said("<promise>COMPLETE</promise> when I looked again, all of it was there."));
+}
+
+#[test]
 fn the_promise_alone_with_decoration_is_a_claim() {
     for line in ["- {}", "│ {} │", "3. {}", "## {}", "RESULT={}", "> **{}**", "assistant: {}", "[12] {}", "\"{}\","]
     {

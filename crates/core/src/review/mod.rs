@@ -22,7 +22,7 @@ pub use report::{ALL_FEATURES_COMPLETE, Change, FeatureReport, Lint, Report, Rep
 pub use texts::{
     ask_acceptance_block, ask_again, ask_audit_block, ask_decisions, ask_report, ask_section_summary, ask_verdict,
 };
-pub use verdict::{NO_REASON, Verdict};
+pub use verdict::Verdict;
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,8 @@
 //! 5. A review block, or an answer that is nothing but such JSON, decides if the words do not say otherwise. An answer
 //!    that is nothing but one fence is read as what is in it.
 //!
-//! What is rejected for comes after the word; failing that, it is what was said before.
+//! What is rejected for comes after the word; failing that, it is what was said before. A rejection without any reason
+//! is unclear, because nobody could act on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +21,6 @@ use super::block::{self, Acceptance, AcceptanceVerdict, BlockError};
 use super::echo::echoes;
 use crate::markdown::{self, Kind, Line, joined};
 use crate::summary::truncate_str;
-
-/// The reason of a rejection that gives none.
-pub const NO_REASON: &str = "no reason given";
 
 /// In characters.
 const LONGEST_REASON: usize = 8_000;
@@ -73,9 +71,10 @@ impl Verdict {
     }
 
     fn rejected(reason: &str) -> Verdict {
-        let reason = reason.trim();
-        let reason = if reason.is_empty() { NO_REASON } else { reason };
-        Verdict::Rejected { reason: truncate_str(reason, LONGEST_REASON) }
+        match reason.trim() {
+            "" => Verdict::unclear("a rejection needs a reason: a line with REJECTED: and what has to change"),
+            reason => Verdict::Rejected { reason: truncate_str(reason, LONGEST_REASON) },
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::origin::Place;
-use super::value::ValueError;
+use crate::config::values::value::ValueError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {

@@ -8,7 +8,7 @@ use windlass_agents::OWN_MCP_SERVER;
 
 use super::error::ConfigError;
 use super::file::{Source, entries, span_of, unknown, wrong_type};
-use super::value::{ValueError, texts};
+use crate::config::values::value::{ValueError, texts};
 use windlass_core::nearest::nearest;
 
 /// One field, as people know it.

@@ -4,63 +4,50 @@
 //! misread is passed over in silence. Nothing here reads the process's own environment: it is handed in, so the
 //! same input gives the same settings.
 
-mod amounts;
 mod environment;
 mod error;
 mod fields;
 mod file;
-mod gates;
 mod keys;
-mod lists;
-mod money;
 mod origin;
 mod paths;
-mod plan;
 mod profiles;
 mod recipe;
 mod request;
-mod resources;
-mod review;
-mod sandbox;
 mod schema;
 mod spec;
-mod summaries;
-mod target;
 mod typescript;
 mod usage;
-mod value;
-mod wake;
-mod words;
+mod values;
 
 use std::path::Path;
 
 pub use windlass_core::nearest::nearest;
 
-pub use amounts::{Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField, TableKind};
-pub use gates::{Gate, Gates};
 pub use keys::{Completes, Flag, InProject, KEYS, Key, Options, Settings, Takes, Unsaid};
-pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
-pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents, profile_in};
 pub use recipe::{
     DefaultFor, DoneKind, Entry as RecipeEntry, POLICY_KEYS, PROJECT_RECIPES, Policies, PolicyKey, Recipe, RecipeFile,
     RecipeSource, Recipes,
 };
 pub use request::{RequestError, append, edit, write};
-pub use resources::{MachineFacts, resources};
-pub use sandbox::{SandboxSupport, asked_container};
 pub use schema::{loop_schema, profile_schema, schema};
-pub use spec::{Resolved, RunOptions, resolve_spec};
+pub use spec::{
+    FoundPlan as Plan, MachineFacts, Resolved, RunOptions, SandboxSupport, asked_container, read_plan, resolve_spec,
+    resources,
+};
 pub use typescript::typescript;
 pub use usage::UsageError;
-pub use value::{Promise, Value, ValueError};
-pub use wake::Wake;
-pub use words::{BranchTemplate, Sandbox};
+pub use values::{
+    BranchTemplate, Commands, Days, Files, Folders, Gate, Gates, Globs, Hosts, Iterations, Locations, Millis, Names,
+    Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value, ValueError, Wait, Wake,
+    Weight, Wishes,
+};
 
 use environment::language;
 use origin::Layer;

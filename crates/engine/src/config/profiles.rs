@@ -11,7 +11,7 @@ use super::error::ConfigError;
 use super::fields::{self, PROFILE_FIELDS};
 use super::file::{Source, entries, span_of, wrong_type};
 use super::origin::{Layer, Origin, Shown};
-use super::value::ValueError;
+use crate::config::values::value::ValueError;
 
 /// An agent, with where each of its fields came from; a field without one is built in.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -4,7 +4,7 @@ use windlass_core::duration::{self, DurationError};
 use windlass_core::profile::ITERATIONS;
 
 use super::origin::Origin;
-use super::value::ValueError;
+use crate::config::values::value::ValueError;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UsageError {

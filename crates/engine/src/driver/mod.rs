@@ -30,6 +30,7 @@ use windlass_core::stop::Status;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::data::rubbish;
+use crate::drain::Leave;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
@@ -41,6 +42,7 @@ use crate::socket::Line;
 use crate::view::catalogue_entry;
 pub use merge_gates::{Candidates, FreshRun, RedGate};
 pub(crate) use merge_gates::{SET_UP, judge_afresh, judge_merge};
+pub use performing::Told;
 use performing::{Performing, Report};
 use windlass_faults as faults;
 use windlass_store::{Append, StoreError};
@@ -164,25 +166,23 @@ impl Driver {
 
     /// Drives until the loop pauses or ends, or the process is interrupted. Nothing of the loop runs afterwards.
     pub(crate) async fn run(mut self) -> Result<Left, DriveError> {
-        if self.engine.ports.claim(&self.state.id.0).is_none() {
+        if self.engine.outside.is_none() && self.engine.ports.claim(&self.state.id.0).is_none() {
             tracing::warn!(loop_id = %self.state.id, "no free port range");
         }
         let result = match self.open_proxy() {
             Ok(proxy) => {
                 let result = self.drive().await;
                 self.performing.end_all().await;
-                workspace::leave(&self.engine, &self.state).await;
+                if self.engine.outside.is_none() {
+                    workspace::leave(&self.engine, &self.state).await;
+                }
                 drop(proxy);
                 result
             }
             Err(error) => Err(error),
         };
-        limits::release(&self.state.id);
-        if self.state.status().is_ended() {
-            set_temp_aside(&self.engine, &self.state);
-            if let Ok(workspace) = workspace_handle(&self.state) {
-                self.engine.workspaces.release(&workspace);
-            }
+        if self.engine.outside.is_none() {
+            self.release_files();
         }
         let certified = if result.is_ok() { self.certify().await } else { Ok(()) };
         self.engine.ports.release(&self.state.id.0);
@@ -194,6 +194,17 @@ impl Driver {
                 .await?;
         }
         result
+    }
+
+    /// Lets go of what a loop has on the machine while it is driven.
+    fn release_files(&self) {
+        limits::release(&self.state.id);
+        if self.state.status().is_ended() {
+            set_temp_aside(&self.engine, &self.state);
+            if let Ok(workspace) = workspace_handle(&self.state) {
+                self.engine.workspaces.release(&workspace);
+            }
+        }
     }
 
     /// The way out for a loop whose network is a rule; what it refuses is journalled.
@@ -213,7 +224,10 @@ impl Driver {
         if self.under_way() || self.state.status() == Status::Queued || self.state.residue.is_some() {
             return Ok(());
         }
-        let left = self.engine.residue(&self.state).await;
+        let left = match &self.engine.outside {
+            Some(outside) => outside.residue(&self.state).await,
+            None => self.engine.residue(&self.state).await,
+        };
         for one in &left {
             tracing::warn!(loop_id = %self.state.id, kind = one.kind.name(), what = one.what, "left behind");
         }
@@ -238,8 +252,8 @@ impl Driver {
             if !self.under_way() {
                 return Ok(Left::Settled);
             }
-            let wanted = if self.leaving { self.wanted_when_leaving() } else { effects(&self.state) };
-            if wanted.is_empty() && self.leaving {
+            let (leave, wanted) = (self.leave_as(), self.wanted());
+            if wanted.is_empty() && leave != Leave::Stay {
                 if self.pause_instead().await? {
                     continue;
                 }
@@ -253,23 +267,30 @@ impl Driver {
             }
             self.performing.reconcile(&self.state, &wanted).await;
             tokio::select! {
-                report = self.reports.recv() => match report {
-                    Some(report) => self.hear(report).await?,
-                    None => return Err(DriveError::Lost("no effect can report results".into())),
-                },
-                () = self.line.wake.notified() => {}
+                // In this order, so that a simulation repeats; no flood of reports keeps the process from leaving.
+                biased;
                 changed = self.shutdown.changed(), if !self.leaving => {
                     // A sender that is gone cannot ask for anything any more.
                     self.leaving = changed.is_err() || *self.shutdown.borrow();
                     self.leave().await?;
                 }
+                () = self.engine.drains(), if leave == Leave::Stay => {}
+                report = self.reports.recv() => match report {
+                    Some(report) => self.hear(report).await?,
+                    None => return Err(DriveError::Lost("no effect can report results".into())),
+                },
+                () = self.line.wake.notified() => {}
             }
         }
     }
 
     /// A loop whose files are not here continues from its last commit.
     async fn look_for_files(&mut self) -> Result<(), DriveError> {
-        if workspace::is_lost(&self.engine, &self.state).await {
+        let lost = match &self.engine.outside {
+            Some(outside) => outside.files_are_lost(&self.state).await,
+            None => workspace::is_lost(&self.engine, &self.state).await,
+        };
+        if lost {
             self.hear(Report::News(Input::Moved { from: None, to: host_name() })).await?;
             faults::point("moved.after");
         }
@@ -300,20 +321,35 @@ impl Driver {
         self.state.is_under_way()
     }
 
-    /// What has to be brought to an end before the process may go: a turn that was told to end, a commit.
-    fn wanted_when_leaving(&self) -> Vec<Effect> {
-        effects(&self.state)
-            .into_iter()
-            .filter(|effect| match effect {
-                Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
-                Effect::OpenWorkspace { .. }
-                | Effect::SetUpWorkspace
-                | Effect::Summarise { .. }
-                | Effect::RunTurn { .. }
-                | Effect::RunGate { .. }
-                | Effect::SetTimer { .. } => false,
-            })
-            .collect()
+    fn leave_as(&self) -> Leave {
+        if self.leaving { Leave::Now } else { self.engine.leave(&self.shutdown) }
+    }
+
+    /// What the machine wants; of a process that leaves, what has to be brought to an end before: a turn that was told to end, a
+    /// commit. A process that drains lets a turn or gate end that runs, and commits its work.
+    fn wanted(&self) -> Vec<Effect> {
+        let wanted = effects(&self.state);
+        let at_boundary = match self.leave_as() {
+            Leave::Stay => return wanted,
+            Leave::AtBoundary => true,
+            Leave::Now => false,
+        };
+        let (timers, mut kept): (Vec<Effect>, Vec<Effect>) =
+            wanted.into_iter().partition(|effect| matches!(effect, Effect::SetTimer { .. }));
+        kept.retain(|effect| match effect {
+            Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
+            // Whoever asked for a stop is told that the loop has stopped; the commit comes after it.
+            Effect::Summarise { .. } => at_boundary || self.state.wish == Some(Wish::Stop),
+            Effect::OpenWorkspace { .. } | Effect::SetUpWorkspace | Effect::RunTurn { .. } | Effect::RunGate { .. } => {
+                at_boundary && self.performing.runs(effect)
+            }
+            Effect::SetTimer { .. } => false,
+        });
+        if at_boundary && !kept.is_empty() {
+            // The limits of what still runs.
+            kept.extend(timers);
+        }
+        kept
     }
 
     /// Nothing runs any more, so that a pause that was asked for has come; says whether that changed anything.
@@ -461,14 +497,17 @@ impl Driver {
         let wants = match self.state.status() {
             // It only has to end.
             Status::Running if self.state.wish == Some(Wish::Stop) => false,
-            Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
+            Status::Running | Status::Queued => self.place.is_none() && self.leave_as() == Leave::Stay,
             // It keeps its place in a wait, and takes none for it.
             Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
         };
         if !wants {
             return Ok(true);
         }
-        self.place = self.engine.places.take().map_err(DriveError::Places)?;
+        self.place = match &self.engine.outside {
+            Some(outside) => outside.take_place().map(Place::of),
+            None => self.engine.places.take().map_err(DriveError::Places)?,
+        };
         if self.place.is_some() {
             self.leave_queue().await?;
             return Ok(true);
@@ -481,10 +520,16 @@ impl Driver {
 
     async fn wait_for_place(&mut self) -> Result<bool, DriveError> {
         let engine = Arc::clone(&self.engine);
-        let place = engine.places.wait();
+        let place = async {
+            match &engine.outside {
+                Some(outside) => Ok(Place::of(outside.wait_for_place().await)),
+                None => engine.places.wait().await,
+            }
+        };
         tokio::pin!(place);
         while self.state.status() == Status::Queued {
             tokio::select! {
+                biased;
                 place = &mut place => {
                     self.place = Some(place.map_err(DriveError::Places)?);
                     self.leave_queue().await?;
@@ -499,6 +544,12 @@ impl Driver {
                         }
                         return Ok(false);
                     }
+                }
+                () = engine.drains() => {
+                    if self.queueing == Queueing::Watched {
+                        self.leave_queue().await?;
+                    }
+                    return Ok(false);
                 }
             }
         }

@@ -79,6 +79,27 @@ struct Task {
     abort: AbortHandle,
 }
 
+/// What a task needs to know and to say, for a machine that is simulated.
+pub struct Told(Context);
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}
+
+impl Told {
+    /// Reports something on the way.
+    pub fn tell(&self, input: Input) {
+        self.0.tell(input);
+    }
+
+    /// Returns once the effect has to come to an end.
+    pub async fn ended(&mut self) {
+        self.0.ended().await;
+    }
+}
+
 /// What a task needs to know and to say.
 #[derive(Clone)]
 pub(super) struct Context {
@@ -143,9 +164,17 @@ impl Performing {
         self.tasks.retain(|task| task.key != key);
     }
 
+    pub(super) fn runs(&self, effect: &Effect) -> bool {
+        let key = Key::of(effect);
+        self.tasks.iter().any(|task| task.key == key)
+    }
+
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it.
     pub(super) async fn ensure_workspace(&self, state: &LoopState) -> Result<Option<Input>, DriveError> {
-        workspace::ensure(&self.engine, state).await
+        match &self.engine.outside {
+            Some(outside) => outside.ensure_workspace(state).await,
+            None => workspace::ensure(&self.engine, state).await,
+        }
     }
 
     /// Ends what is unwanted, then starts what is missing.
@@ -209,6 +238,11 @@ impl Performing {
 }
 
 async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
+    if let Some(outside) = context.engine.outside.clone()
+        && !matches!(effect, Effect::SetTimer { .. })
+    {
+        return outside.perform(Told(context), &state, effect).await;
+    }
     match effect {
         Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
         Effect::SetUpWorkspace => setup::run(context, &state).await,
@@ -235,6 +269,7 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
             let clock = Arc::clone(&context.engine.clock);
             // A stale timer fires too early, which the machine refuses.
             tokio::select! {
+                biased;
                 () = clock.sleep_until(timer.at) => {}
                 () = context.ended() => {}
             }

@@ -361,7 +361,7 @@ pub enum News {
 impl News {
     pub async fn of(engine: &Engine, id: &LoopId) -> Result<Self, EngineError> {
         let Some(lease) = engine.store.holder(&id.0).await?.filter(Held::drives) else { return Ok(News::None) };
-        Ok(Listening::to(&lease.holder.seat, &id.0).await.map_or(News::None, News::Other))
+        Ok(engine.listen(&lease.holder.seat, &id.0).await.map_or(News::None, News::Other))
     }
 
     /// Returns when there may be something new; `false` when nobody drives the loop any more.

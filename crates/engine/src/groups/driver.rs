@@ -13,7 +13,7 @@ use windlass_core::ids::LoopId;
 
 use super::held::HeldGroup;
 use super::{Kind, Performance, member};
-use crate::changes;
+use crate::drain::Leave;
 use crate::driver::{DriveError, Left};
 use crate::engine::{Engine, EngineError};
 use crate::notify::Notifier;
@@ -56,7 +56,7 @@ impl Engine {
         let news = line.news.subscribe();
         let engine = Arc::clone(self);
         let ended = tokio::spawn(async move {
-            let changes = changes::watch(engine.data.root()).map_err(EngineError::Data)?;
+            let changes = engine.changes().map_err(EngineError::Data)?;
             let token = held.token.clone();
             let row = held.state.row();
             let status = row.status;
@@ -133,7 +133,7 @@ impl<K: Kind> Driver<K> {
                 self.changed();
             }
             self.look_at_loops().await?;
-            let leaving = *self.shutdown.borrow();
+            let leaving = self.engine.leave(&self.shutdown) != Leave::Stay;
             let wanted = match (leaving, self.held.state.row().status) {
                 (false, GroupStatus::Running) => self.held.state.effects(),
                 (true, _) | (false, GroupStatus::Paused | GroupStatus::Ended(_)) => Vec::new(),
@@ -142,16 +142,17 @@ impl<K: Kind> Driver<K> {
             if self.tasks.is_empty() && wanted.is_empty() && (leaving || !self.kind.stays()) {
                 return Ok(if leaving { Left::ShutDown } else { Left::Settled });
             }
-            let mut shutdown = self.shutdown.clone();
+            let told = self.engine.told_to_leave(self.shutdown.clone());
             tokio::select! {
+                // In this order, so that a simulation repeats; each of the first three passes when it is heard.
+                biased;
+                () = told, if !leaving => {}
                 Some(done) = self.tasks.join_next() => self.hear(done).await?,
                 () = self.line.wake.notified() => {}
                 changed = self.changes.changed() => match changed {
                     Ok(()) => self.spent.clear(),
                     Err(_) => return Err(DriveError::Lost("the database is no longer watched".into()).into()),
                 },
-                // A sender that is gone cannot ask for anything any more.
-                () = told(&mut shutdown), if !leaving => {}
             }
         }
     }

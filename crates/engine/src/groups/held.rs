@@ -10,7 +10,6 @@ use super::Kind;
 use crate::command::Answer;
 use crate::engine::{Engine, EngineError, driven};
 use crate::journal::JournalError;
-use crate::socket::Listening;
 use jiff::Timestamp;
 use windlass_faults as faults;
 use windlass_store::{Append, CatalogueEntry, Create, InboxItem, NewEvent, Store, StoreError};
@@ -115,8 +114,13 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
-        let (state, seq) = load_group(self.store.as_ref(), id).await?;
-        Ok(HeldGroup { state, seq, token })
+        match load_group(self.store.as_ref(), id).await {
+            Ok((state, seq)) => Ok(HeldGroup { state, seq, token }),
+            Err(error) => {
+                self.give_back(&id.0, &token).await;
+                Err(error.into())
+            }
+        }
     }
 
     pub async fn release_group<G: Group>(&self, held: HeldGroup<G>) -> Result<(), EngineError> {
@@ -244,7 +248,7 @@ impl Engine {
         self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
         loop {
             if let Some(lease) = self.store.holder(&id.0).await?.filter(windlass_store::Held::drives)
-                && let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await
+                && let Ok(mut listening) = self.listen(&lease.holder.seat, &id.0).await
             {
                 while listening.news().await {
                     if let Some(answer) = self.answer(&item).await? {

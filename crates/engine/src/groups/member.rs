@@ -9,9 +9,9 @@ use windlass_core::machine::{Input, Opener, Raise, Refusal, Verdict};
 use windlass_core::stop::{End, Status, WaitReason};
 
 use crate::command::Command;
+use crate::drain::Leave;
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
-use crate::socket::Listening;
 use crate::view::LoopView;
 use crate::work::span;
 use windlass_store::{Listed, StoreError};
@@ -71,7 +71,7 @@ pub async fn drive(
     shutdown: watch::Receiver<bool>,
 ) -> Result<(), EngineError> {
     loop {
-        if *shutdown.borrow() {
+        if engine.leave(&shutdown) != Leave::Stay {
             return Ok(());
         }
         match engine.take(id).await {
@@ -79,9 +79,10 @@ pub async fn drive(
             Err(EngineError::Driven { .. }) => {}
             Err(error) => return Err(error),
         }
-        if !others_driver_left(engine, id, shutdown.clone()).await? {
-            return Ok(());
-        }
+        tokio::select! {
+            left = others_driver_left(engine, id, shutdown.clone()) => left?,
+            () = engine.told_to_leave(shutdown.clone()) => return Ok(()),
+        };
         let rests = report(engine, id).await?.is_none_or(|report| report.rests());
         if rests {
             return Ok(());
@@ -141,13 +142,14 @@ pub(super) async fn others_driver_left(
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<bool, EngineError> {
     let Some(lease) = engine.store.holder(&id.0).await?.filter(windlass_store::Held::drives) else { return Ok(true) };
-    let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await else {
+    let Ok(mut listening) = engine.listen(&lease.holder.seat, &id.0).await else {
         // It is just starting or leaving.
         tokio::time::sleep(LOOK_AGAIN).await;
         return Ok(true);
     };
     let left = async { while listening.news().await {} };
     tokio::select! {
+        biased;
         () = left => Ok(true),
         Ok(()) | Err(()) = async { shutdown.wait_for(|leave| *leave).await.map(drop).map_err(drop) } => Ok(false),
     }

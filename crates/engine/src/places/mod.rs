@@ -4,6 +4,7 @@
 //! crash leaves nothing to clean up. Loops that wait stand in line: each has locked its own file there, and only
 //! the first tries for a place.
 
+use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,14 @@ struct Locked {
 
 /// The right to run one loop.
 #[derive(Debug)]
-pub struct Place(#[expect(dead_code, reason = "held")] Locked);
+pub struct Place(#[expect(dead_code, reason = "held")] Box<dyn Any + Send + Sync>);
+
+impl Place {
+    /// A slot that is free when this is dropped.
+    pub(crate) fn of(held: Box<dyn Any + Send + Sync>) -> Self {
+        Self(held)
+    }
+}
 
 /// A place in line.
 #[derive(Debug)]
@@ -105,7 +113,7 @@ impl Places {
     fn free(&self) -> io::Result<Option<Place>> {
         for number in 1..=self.max() {
             if let Some(locked) = Locked::try_lock(&self.dir.join(number.to_string()))? {
-                return Ok(Some(Place(locked)));
+                return Ok(Some(Place(Box::new(locked))));
             }
         }
         Ok(None)

@@ -35,8 +35,8 @@ pub(crate) use missed::Missed;
 use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
-use registries::LOGIN_FILES;
 pub(crate) use registries::LOGIN_VARIABLES;
+use registries::{LOGIN_DIRS, LOGIN_FILES};
 pub(crate) use seal::{has_placeholders, remove_placeholders};
 use seal::{seal, seal_in_place};
 use table::DENIED;
@@ -352,7 +352,7 @@ impl<'a> Ground<'a> {
         let named: Vec<PathBuf> =
             self.spec.readable.iter().chain(&self.spec.writable).map(|path| from_home(path, home)).collect();
         // Some lie in the directory of a toolchain.
-        let of_registries = if what.credentials { &[] } else { LOGIN_FILES };
+        let of_registries = LOGIN_DIRS.iter().chain(LOGIN_FILES).filter(|_| !what.credentials);
         let logins = DENIED.iter().chain(of_registries);
         let logins = home.into_iter().flat_map(|home| logins.clone().map(|name| home.join(name)));
         hidden.extend(logins.filter(|path| !named.contains(path)));

@@ -64,7 +64,9 @@ impl Places {
 
     /// A copy is seen here, to be read.
     pub(super) fn put_copy(&mut self, path: &Path, copy: &Path) {
-        self.list.push(Place { from: Some(copy.to_owned()), ..Place::new(path, Access::ReadOnly) });
+        if let Ok(copy) = copy.canonicalize() {
+            self.list.push(Place { from: Some(copy), ..Place::new(path, Access::ReadOnly) });
+        }
     }
 
     /// A directory whose changes are kept in another one.

@@ -51,6 +51,9 @@ pub(super) const LOGIN_FILES: &[&str] = &[
     ".config/git/credentials",
 ];
 
+/// Directories of such files, below the home, of which tools expect that they can be read if they are there.
+pub(super) const LOGIN_DIRS: &[&str] = &[".local/share/uv/credentials"];
+
 /// Below a directory that a variable names.
 const MOVED_FILES: &[(&str, &[&str])] = &[
     ("CARGO_HOME", &["config.toml", "config", "credentials.toml", "credentials"]),

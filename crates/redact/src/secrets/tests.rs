@@ -65,6 +65,16 @@ fn keys_are_known_by_their_shape() {
         ),
         ("AIzaSyA-1234567890abcdefghijklmnopqrstu,".to_owned(), "[redacted:google-key],".to_owned()),
         ("sk-0123456789abcdef0123456789abcdef".to_owned(), "[redacted:openai-key]".to_owned()),
+        // Without a digit.
+        (format!("'hf_{}'", "EHpJpbATPtdbmFRPAfqoQBxoFcSvTAxRzm"), "'[redacted:huggingface-token]'".to_owned()),
+        (
+            format!("vercel_blob_rw_{}", "Ab1Cd2Ef3Gh4Ij5K_Lm6No7Pq8Rs9Tu0VwXyZaBcDeFgHi1"),
+            "[redacted:vercel-token]".to_owned(),
+        ),
+        (
+            format!("INFISICAL_TOKEN=st.{0}.{0}.{0}\n", "0a1b2c3d4e5f60718293a4b5"),
+            "INFISICAL_TOKEN=[redacted:infisical-token]\n".to_owned(),
+        ),
     ] {
         assert_eq!(clean(&text), expected);
     }

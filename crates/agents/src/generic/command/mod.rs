@@ -172,6 +172,8 @@ pub(crate) struct CommandSession {
     error: Option<AgentEvent>,
     /// Whether plain-text output contained JSON; `None` if the profile defines the answer.
     prints_json: Option<bool>,
+    /// The text is in a code block, where JSON is what it shows.
+    fenced: bool,
 }
 
 #[derive(Debug)]
@@ -216,7 +218,7 @@ impl CommandSession {
         let read_whole = profile.output.unwrap_or_default() == OutputFormat::Text && profile.answer_pattern.is_none();
         let aside = compile(&profile.error_pattern).map(|pattern| (LineSplitter::new(LONGEST_PATTERN_LINE), pattern));
         let prints_json = read_whole.then_some(false);
-        Self { output, aside, last, stderr_tail: Vec::new(), error: None, prints_json }
+        Self { output, aside, last, stderr_tail: Vec::new(), error: None, prints_json, fenced: false }
     }
 
     /// Of text output: an error that a pattern found, and figures of a later request, which show that it was overcome.
@@ -275,8 +277,12 @@ impl Session for CommandSession {
                 decoder.push(bytes, pending);
                 if let Some(end) = pending.rfind('\n') {
                     let rest = pending.split_off(end + 1);
-                    if self.prints_json == Some(false) {
-                        self.prints_json = Some(pending.lines().any(is_json_object));
+                    for line in pending.lines() {
+                        if line.trim_start().starts_with("```") {
+                            self.fenced = !self.fenced;
+                        } else if self.prints_json == Some(false) && !self.fenced {
+                            self.prints_json = Some(is_json_object(line));
+                        }
                     }
                     hand_on(std::mem::replace(pending, rest), patterns.as_deref_mut(), events);
                 }

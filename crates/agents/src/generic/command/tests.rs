@@ -239,6 +239,12 @@ fn a_turn_says_that_json_lines_were_read_as_words() {
     for chunk in [1, 7, 1000] {
         assert_eq!(notes(&text, json, chunk), 1);
         assert_eq!(notes(&text, "fn main() {\n{ not JSON }\n}\n", chunk), 0);
+        assert_eq!(
+            notes(&text, &format!("My review:\n```windlass-review\n{json}```\n"), chunk),
+            0,
+            "a block that was asked for"
+        );
+        assert_eq!(notes(&text, &format!("```\n{json}```\n{json}"), chunk), 1);
         let mapped = profile(|profile| profile.answer_pattern = Some("text\": \"(.*)\"".into()));
         assert_eq!(notes(&mapped, json, chunk), 0, "its profile says what is its answer");
     }

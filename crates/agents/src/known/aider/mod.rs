@@ -6,10 +6,7 @@ use super::traps::{Trap, anything, file};
 pub(super) const AGENT: DescribedAgent =
     DescribedAgent { name: "aider", profile: include_str!("profile.toml"), traps: TRAPS };
 
-const TRAPS: &[Trap] = &[
-    file(".aider.conf.yml", anything),
-    file(".env", variables),
-];
+const TRAPS: &[Trap] = &[file(".aider.conf.yml", anything), file(".env", variables)];
 
 /// It takes its options from there too.
 fn variables(text: &str) -> Vec<String> {

@@ -52,10 +52,7 @@ fn places(found: &mut Places<'_>) {
     found.put(found.home.join(".agents/skills"), PlaceKind::Shown);
 }
 
-const TRAPS: &[Trap] = &[
-    file(".codex/config.toml", toml_settings),
-    file(".codex/hooks.json", anything),
-];
+const TRAPS: &[Trap] = &[file(".codex/config.toml", toml_settings), file(".codex/hooks.json", anything)];
 
 #[derive(Debug)]
 struct Cli;

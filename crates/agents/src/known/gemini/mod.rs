@@ -32,7 +32,12 @@ pub(super) const AGENT: KnownAgent = KnownAgent {
     counts: Counts::AtTheEnd,
     names_cost: false,
     takeover: &["--resume", "{session}"],
-    hosts: &["generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "aiplatform.googleapis.com", "oauth2.googleapis.com"],
+    hosts: &[
+        "generativelanguage.googleapis.com",
+        "cloudcode-pa.googleapis.com",
+        "aiplatform.googleapis.com",
+        "oauth2.googleapis.com",
+    ],
     places,
     traps: TRAPS,
     adapter: &Cli,

@@ -127,7 +127,7 @@ impl StartArgs {
     }
 
     /// The flags as the highest layer of the settings.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> Options {
         self.settings.options()
     }
 }

@@ -124,7 +124,7 @@ impl QueueAddArgs {
     }
 
     /// The flags as the highest layer of the settings.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> Options {
         self.settings.options()
     }
 }

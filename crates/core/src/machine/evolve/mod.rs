@@ -247,13 +247,17 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
 
 /// What was accepted stays in the tree; from here on it is judged anew.
 fn continued(state: &mut LoopState, goal: Option<&str>, target: Option<&str>) {
+    let mut goals = std::mem::take(&mut state.continued.goals);
     if let Some(goal) = goal {
-        goal.clone_into(&mut state.spec.goal);
+        goals.push(std::mem::replace(&mut state.spec.goal, goal.to_owned()));
         // It was for what is done.
         state.spec.context.plan = None;
     }
-    state.continued = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
-    state.merged = None;
+    if state.merged.take().is_some() {
+        goals.clear();
+    }
+    let begun = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
+    state.continued = Continued { goals, ..begun };
     state.smaller = None;
     state.gates.clear();
     state.gate_runs.clear();

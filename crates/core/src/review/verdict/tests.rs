@@ -77,9 +77,6 @@ fn rejected_with_its_reason() {
         ("There are no tests.\n\nREJECTED", "There are no tests."),
         ("REJECTED: a\nREJECTED: b", "a\nREJECTED: b"),
         ("REJECTED: `f` prints\n```\nACCEPTED\n```", "`f` prints\n```\nACCEPTED\n```"),
-        ("REJECTED", NO_REASON),
-        ("REJECTED:", NO_REASON),
-        ("{\"verdict\": \"rejected\", \"reason\": \" \"}", NO_REASON),
         ("```windlass-review\n{\"verdict\": \"rejected\", \"reason\": \"no tests\"}\n```", "no tests"),
     ] {
         assert_eq!(read(answer), rejected(reason), "{answer:?}");
@@ -95,6 +92,9 @@ fn what_is_unclear_is_no_acceptance() {
         "Looks good to me.",
         "The work is ACCEPTED",
         "It was not rejected.",
+        "REJECTED",
+        "REJECTED:",
+        "{\"verdict\": \"rejected\", \"reason\": \" \"}",
         "NOT REJECTED",
         "ACCEPTED\n\nREJECTED: on second thoughts",
         "ACCEPTED: nothing was REJECTED",

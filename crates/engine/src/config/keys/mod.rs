@@ -8,7 +8,7 @@ mod flag;
 use std::borrow::Cow;
 
 use super::origin::Shown;
-use super::value::ValueError;
+use crate::config::values::value::ValueError;
 
 pub use flag::{Completes, Flag, Takes};
 pub use table::{KEYS, Options, Settings};
@@ -175,7 +175,7 @@ macro_rules! settings {
         use crate::config::origin::{Layer, Setting, Shown};
         use crate::config::profiles::Profile;
         use crate::config::recipe::{Recipe, Recipes};
-        use crate::config::value::{Value, ValueError};
+        use crate::config::values::value::{Value, ValueError};
 
         /// Every setting.
         pub const KEYS: &[Key] = &[$(Key {

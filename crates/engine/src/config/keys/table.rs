@@ -7,14 +7,14 @@ use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Ver
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::flag::{AGENT, Completes, DONE, Flag, LIMITS, WORKSPACE};
-use crate::config::amounts::{
+use crate::config::values::amounts::{
     Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight,
 };
-use crate::config::gates::Gates;
-use crate::config::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
-use crate::config::value::Promise;
-use crate::config::wake::Wake;
-use crate::config::words::{BranchTemplate, Sandbox};
+use crate::config::values::gates::Gates;
+use crate::config::values::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
+use crate::config::values::value::Promise;
+use crate::config::values::wake::Wake;
+use crate::config::values::words::{BranchTemplate, Sandbox};
 
 settings! {
     agent: String {

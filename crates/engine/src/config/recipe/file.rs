@@ -12,7 +12,7 @@ use crate::config::error::ConfigError;
 use crate::config::file::{self, Source, entries, plain_value, span_of, unknown, wrong_type};
 use crate::config::keys::{InProject, KEYS, Misread};
 use crate::config::origin::{Layer, Origin, Place};
-use crate::config::value::ValueError;
+use crate::config::values::value::ValueError;
 
 /// Settings of the program or of a project, which no loop takes from its recipe.
 pub(super) const NOT_IN_RECIPE: [&str; 17] = [

@@ -4,10 +4,10 @@ use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 use windlass_core::spec::{OnFailure, ReviewKind};
 
-use crate::config::amounts::Times;
 use crate::config::keys::Misread;
-use crate::config::value::{Value, ValueError};
-use crate::config::words::{unknown_word, words};
+use crate::config::values::amounts::Times;
+use crate::config::values::value::{Value, ValueError};
+use crate::config::values::words::{unknown_word, words};
 
 /// Which claim ends the loop; its parameters come from the loop's own options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use windlass_core::ids::{LoopId, slug};
 
 use super::{MergesCommand, MergesKind, MergesView};
 use crate::command::Answer;
+use crate::drain::Leave;
 use crate::driver::Left;
 use crate::engine::{Engine, EngineError};
 use crate::groups::{HeldGroup, member};
@@ -134,7 +135,7 @@ impl Engine {
         shutdown: watch::Receiver<bool>,
     ) -> Result<Left, EngineError> {
         loop {
-            if *shutdown.borrow() {
+            if self.leave(&shutdown) != Leave::Stay {
                 return Ok(Left::ShutDown);
             }
             match self.take_group::<Merges>(id).await {
@@ -147,7 +148,11 @@ impl Engine {
                     return Ok(Left::Settled);
                 }
                 Err(EngineError::Driven { .. }) => {
-                    member::others_driver_left(self, &LoopId(id.0.clone()), shutdown.clone()).await?;
+                    let id = LoopId(id.0.clone());
+                    tokio::select! {
+                        left = member::others_driver_left(self, &id, shutdown.clone()) => left?,
+                        () = self.told_to_leave(shutdown.clone()) => false,
+                    };
                 }
                 Err(error) => return Err(error),
             }

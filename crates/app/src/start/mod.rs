@@ -1,5 +1,8 @@
 //! New loops.
 
+pub(crate) mod open;
+pub(crate) mod plan_rows;
+
 use std::path::PathBuf;
 
 use jiff::Timestamp;

@@ -5,7 +5,7 @@ use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::spec::{AgentChoice, Limits};
 
 /// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
-pub(super) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
+pub(in crate::config) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
     let known = KnownAgent::of(profile.adapter());
     if known.is_some() || profile.adapter() == AdapterKind::Acp {
         // Tokens always; dollars where it names them or its model has a price.
@@ -29,7 +29,7 @@ pub(super) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
 }
 
 /// What a user should know of a limit in dollars or tokens before the start.
-pub(super) fn notes(agent: &AgentChoice, limits: &Limits) -> Vec<String> {
+pub(in crate::config) fn notes(agent: &AgentChoice, limits: &Limits) -> Vec<String> {
     let what = match (limits.budget_usd, limits.max_tokens) {
         (None, None) => return Vec::new(),
         (Some(_), None) => "the budget",

@@ -2,7 +2,19 @@
 //!
 //! Pure: nothing is looked up on the machine, so the same settings always make the same specification.
 
+mod money;
+mod plan;
+mod resources;
+mod review;
+mod sandbox;
+mod summaries;
+mod target;
+
 use std::path::{Path, PathBuf};
+
+pub use plan::{Plan as FoundPlan, read_plan};
+pub use resources::{MachineFacts, resources};
+pub use sandbox::{SandboxSupport, asked_container};
 
 use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_core::ids::is_valid_name;
@@ -15,20 +27,17 @@ use windlass_core::spec::{
     ReviewKind, SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 
-use super::amounts::Millis;
-use super::gates::Gate;
-use super::keys::Settings;
-use super::lists::{Commands, Files};
-use super::money;
-use super::origin::Origin;
-use super::recipe::{DoneKind, Recipe};
-use super::resources::{MachineFacts, resources};
-use super::review;
-use super::sandbox::{SandboxSupport, sandbox};
-use super::summaries::summariser;
-use super::target::target;
-use super::usage::UsageError;
-use super::value::Promise;
+use crate::config::keys::Settings;
+use crate::config::origin::Origin;
+use crate::config::recipe::{DoneKind, Recipe};
+use crate::config::usage::UsageError;
+use crate::config::values::amounts::Millis;
+use crate::config::values::gates::Gate;
+use crate::config::values::lists::{Commands, Files};
+use crate::config::values::value::Promise;
+use sandbox::sandbox;
+use summaries::summariser;
+use target::target;
 use windlass_core::nearest::nearest;
 
 const PLAN_WARNINGS_SHOWN: usize = 10;
@@ -209,7 +218,7 @@ fn choose_agent(settings: &Settings, run: &RunOptions, notes: &mut Vec<String>) 
 }
 
 /// An agent by its name, with a model of its own.
-pub(super) fn named_agent(
+pub(in crate::config) fn named_agent(
     name: &str,
     model: Option<&str>,
     settings: &Settings,
@@ -234,7 +243,7 @@ fn check_profile(choice: &AgentChoice) -> Result<(), UsageError> {
 }
 
 /// A command agent of its own, called like its program.
-pub(super) fn one_off(command: &str, cwd: &Path) -> Result<AgentChoice, UsageError> {
+pub(in crate::config) fn one_off(command: &str, cwd: &Path) -> Result<AgentChoice, UsageError> {
     let words = shlex::split(command).ok_or(UsageError::UnclosedQuote)?;
     let program = words.first().filter(|program| !program.is_empty()).ok_or(UsageError::EmptyCommand)?;
     let name = program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program).to_owned();
@@ -412,7 +421,7 @@ fn bounds(
 }
 
 /// Why a budget in dollars cannot be kept with this agent.
-pub(super) fn no_price(agent: &AgentChoice, amount: f64, origin: &Origin) -> UsageError {
+pub(in crate::config) fn no_price(agent: &AgentChoice, amount: f64, origin: &Origin) -> UsageError {
     UsageError::NoPrice {
         agent: agent.name.clone(),
         amount,

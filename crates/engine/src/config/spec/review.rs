@@ -4,15 +4,15 @@ use windlass_core::plan::Plan;
 use windlass_core::profile::ITERATIONS;
 use windlass_core::spec::{AgentChoice, PostAction, ReviewSpec};
 
-use super::keys::Settings;
 use super::money;
-use super::origin::Origin;
-use super::recipe::Recipe;
-use super::spec::{RunOptions, named_agent, no_price, one_off};
-use super::usage::UsageError;
+use super::{RunOptions, named_agent, no_price, one_off};
+use crate::config::keys::Settings;
+use crate::config::origin::Origin;
+use crate::config::recipe::Recipe;
+use crate::config::usage::UsageError;
 
 /// Agents to fall back to if an agent fails permanently.
-pub(super) fn fallbacks(
+pub(in crate::config) fn fallbacks(
     list: Option<&[String]>,
     settings: &Settings,
     run: &RunOptions,
@@ -21,7 +21,11 @@ pub(super) fn fallbacks(
 }
 
 /// An agent as people name it: `codex`, or with a model, `codex:gpt-5`.
-pub(super) fn wished_agent(wish: &str, settings: &Settings, run: &RunOptions) -> Result<AgentChoice, UsageError> {
+pub(in crate::config) fn wished_agent(
+    wish: &str,
+    settings: &Settings,
+    run: &RunOptions,
+) -> Result<AgentChoice, UsageError> {
     let (name, model) = match wish.split_once(':') {
         Some((name, model)) => (name.trim(), Some(model.trim())),
         None => (wish.trim(), None),
@@ -33,12 +37,12 @@ pub(super) fn wished_agent(wish: &str, settings: &Settings, run: &RunOptions) ->
 }
 
 /// Who sums up, if another agent was named for that.
-pub(super) fn summing_up(settings: &Settings, run: &RunOptions) -> Result<Option<AgentChoice>, UsageError> {
+pub(in crate::config) fn summing_up(settings: &Settings, run: &RunOptions) -> Result<Option<AgentChoice>, UsageError> {
     settings.summariser_agent.value.as_deref().map(|wish| wished_agent(wish, settings, run)).transpose()
 }
 
 /// The review of a loop whose recipe has one.
-pub(super) fn review(
+pub(in crate::config) fn review(
     recipe: &Recipe,
     coder: &AgentChoice,
     settings: &Settings,
@@ -78,7 +82,7 @@ pub(super) fn review(
 }
 
 /// What a plan allows in turns when nobody says a number: three for each of its sections, if that is more.
-pub(super) fn iterations_for(by_recipe: u32, plan: Option<&Plan>) -> u32 {
+pub(in crate::config) fn iterations_for(by_recipe: u32, plan: Option<&Plan>) -> u32 {
     let by_sections = plan.map_or(0, |plan| plan.count().saturating_mul(3));
     by_recipe.max(by_sections).min(*ITERATIONS.end())
 }

@@ -2,12 +2,12 @@
 
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 
-use super::keys::Settings;
-use super::lists::Locations;
-use super::origin::Origin;
-use super::profiles::Profile;
-use super::usage::UsageError;
-use super::words::Sandbox;
+use crate::config::keys::Settings;
+use crate::config::origin::Origin;
+use crate::config::profiles::Profile;
+use crate::config::usage::UsageError;
+use crate::config::values::lists::Locations;
+use crate::config::values::words::Sandbox;
 
 /// Which sandboxes this machine supports. The caller that creates a loop probes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum SandboxSupport {
 
 /// The loop's sandbox. An explicitly requested level that is not available is an error. So is `auto` without any sandbox,
 /// unless the user accepted that for this project.
-pub(super) fn sandbox(
+pub(in crate::config) fn sandbox(
     settings: &Settings,
     support: &SandboxSupport,
     agreed_to_none: bool,

@@ -22,19 +22,19 @@ pub enum Sandbox {
 
 macro_rules! words {
     ($type:ty, $expected:literal, $example:literal, $what:literal, [$($word:literal => $variant:path),+ $(,)?]) => {
-        impl $crate::config::value::Value for $type {
+        impl $crate::config::values::value::Value for $type {
             const EXPECTED: &'static str = $expected;
             const EXAMPLE: &'static str = $example;
             const WORDS: &'static [&'static str] = &[$($word),+];
 
-            fn from_toml(value: &toml_edit::Value) -> Option<Result<Self, $crate::config::value::ValueError>> {
+            fn from_toml(value: &toml_edit::Value) -> Option<Result<Self, $crate::config::values::value::ValueError>> {
                 value.as_str().map(Self::from_text)
             }
 
-            fn from_text(text: &str) -> Result<Self, $crate::config::value::ValueError> {
+            fn from_text(text: &str) -> Result<Self, $crate::config::values::value::ValueError> {
                 match text {
                     $($word => Ok($variant),)+
-                    _ => Err($crate::config::words::unknown_word($what, text, &[$($word),+], $expected)),
+                    _ => Err($crate::config::values::words::unknown_word($what, text, &[$($word),+], $expected)),
                 }
             }
 
@@ -51,7 +51,7 @@ macro_rules! words {
     };
 }
 
-pub(super) use words;
+pub(in crate::config) use words;
 
 words!(SessionPolicy, "resume, fresh, or keep_alive", "\"fresh\"", "session policy", [
     "resume" => SessionPolicy::Resume,
@@ -101,7 +101,7 @@ words!(Protocol, "openai or anthropic", "\"openai\"", "protocol", [
     "anthropic" => Protocol::Anthropic,
 ]);
 
-pub(super) fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
+pub(in crate::config) fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
     let text = text.escape_debug().to_string();
     let hint = match nearest(&text, known.iter().copied()) {
         Some(word) => format!("did you mean '{word}'? possible values: {}", known.join(", ")),

@@ -2,10 +2,10 @@
 
 use windlass_core::summary::{EndpointSettings, SummariserKind, SummariserSettings};
 
-use super::keys::Settings;
-use super::usage::UsageError;
+use crate::config::keys::Settings;
+use crate::config::usage::UsageError;
 
-pub(super) fn summariser(settings: &Settings) -> Result<SummariserSettings, UsageError> {
+pub(in crate::config) fn summariser(settings: &Settings) -> Result<SummariserSettings, UsageError> {
     let default = SummariserSettings::default();
     let kind = settings.summariser.value.unwrap_or(default.kind);
     let endpoint = match kind {

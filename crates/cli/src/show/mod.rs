@@ -1,5 +1,12 @@
 //! `windlass status` and `windlass logs`.
 
+pub(crate) mod agent_report;
+pub(crate) mod follow;
+pub(crate) mod honesty;
+pub(crate) mod list;
+pub(crate) mod machine_report;
+pub(crate) mod status;
+
 use std::io::Write;
 
 use windlass_app::{AnyView, App, ShowLoop, Until};
@@ -17,7 +24,6 @@ use crate::follow::{Follower, Only};
 use crate::groups::{merges, tries};
 use crate::here;
 use crate::run::print;
-use crate::status;
 use crate::style::{Style, json_line, one_line, short};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {

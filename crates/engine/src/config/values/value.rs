@@ -17,7 +17,7 @@ pub struct ValueError {
 }
 
 impl ValueError {
-    pub(super) fn new(problem: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+    pub(in crate::config) fn new(problem: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
         Self { problem: problem.into(), hint: Some(hint.into()) }
     }
 }
@@ -43,7 +43,7 @@ pub trait Value: Sized {
     fn schema() -> Json;
 }
 
-pub(super) fn not(expected: &str, text: &str) -> ValueError {
+pub(in crate::config) fn not(expected: &str, text: &str) -> ValueError {
     ValueError { problem: format!("'{}' is not {expected}", text.escape_debug()), hint: None }
 }
 
@@ -150,7 +150,7 @@ impl Value for Promise {
 }
 
 /// The texts of a list, or which item of it is none.
-pub(super) fn texts(list: &toml_edit::Array) -> Result<Vec<String>, ValueError> {
+pub(in crate::config) fn texts(list: &toml_edit::Array) -> Result<Vec<String>, ValueError> {
     let text = |(index, item): (usize, &Toml)| {
         item.as_str().map(str::to_owned).ok_or_else(|| {
             ValueError::new(format!("item {} of the list is not a string", index + 1), "put every item in quotes")
@@ -160,7 +160,7 @@ pub(super) fn texts(list: &toml_edit::Array) -> Result<Vec<String>, ValueError> 
 }
 
 /// A command line for a shell.
-pub(super) fn command(text: &str, what: &str, hint: &'static str) -> Result<String, ValueError> {
+pub(in crate::config) fn command(text: &str, what: &str, hint: &'static str) -> Result<String, ValueError> {
     if text.trim().is_empty() {
         return Err(ValueError::new(format!("a {what} is blank"), hint));
     }

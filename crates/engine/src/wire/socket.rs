@@ -41,7 +41,7 @@ impl Line {
 pub struct Hub {
     path: PathBuf,
     lines: Arc<Mutex<HashMap<String, Arc<Line>>>>,
-    server: tokio::task::JoinHandle<()>,
+    server: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Hub {
@@ -61,7 +61,12 @@ impl Hub {
                 }
             }
         });
-        Ok(Self { path, lines, server })
+        Ok(Self { path, lines, server: Some(server) })
+    }
+
+    /// Lines that only this process reaches.
+    pub(crate) fn without_socket() -> Self {
+        Self { path: PathBuf::new(), lines: Arc::default(), server: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -89,8 +94,10 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.server.abort();
-        let _ = std::fs::remove_file(&self.path);
+        if let Some(server) = &self.server {
+            server.abort();
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -119,9 +126,12 @@ async fn serve(client: UnixStream, lines: &Mutex<HashMap<String, Arc<Line>>>) {
 
 /// A connection to the driver of a loop.
 #[derive(Debug)]
-pub struct Listening {
-    reader: BufReader<UnixStream>,
-    buffer: String,
+pub struct Listening(Heard);
+
+#[derive(Debug)]
+enum Heard {
+    Socket { reader: BufReader<UnixStream>, buffer: String },
+    Here(watch::Receiver<u64>),
 }
 
 impl Listening {
@@ -134,13 +144,24 @@ impl Listening {
         };
         let mut stream = UnixStream::connect(socket).await?;
         stream.write_all(format!("{loop_id}\n").as_bytes()).await?;
-        Ok(Self { reader: BufReader::new(stream), buffer: String::new() })
+        Ok(Self(Heard::Socket { reader: BufReader::new(stream), buffer: String::new() }))
+    }
+
+    /// Listens to somebody of this process; as over a socket, the first news is that it was reached.
+    pub fn here(mut news: watch::Receiver<u64>) -> Self {
+        news.mark_changed();
+        Self(Heard::Here(news))
     }
 
     /// Returns when there is news; `false` when the driver has left the loop.
     pub async fn news(&mut self) -> bool {
-        self.buffer.clear();
-        matches!(self.reader.read_line(&mut self.buffer).await, Ok(count) if count > 0)
+        match &mut self.0 {
+            Heard::Socket { reader, buffer } => {
+                buffer.clear();
+                matches!(reader.read_line(buffer).await, Ok(count) if count > 0)
+            }
+            Heard::Here(news) => news.changed().await.is_ok(),
+        }
     }
 }
 

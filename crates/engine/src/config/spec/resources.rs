@@ -3,7 +3,7 @@
 use windlass_core::resources::ResourceSpec;
 use windlass_process::Means;
 
-use super::keys::Settings;
+use crate::config::keys::Settings;
 
 /// A loop that nobody has limited leaves so much of the memory to the machine, in percent: enough that the engine, the
 /// user's session and other loops are not what the kernel ends when one loop takes all it can get.

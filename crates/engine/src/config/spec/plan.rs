@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::keys::Settings;
-use super::origin::Origin;
-use super::recipe::DoneKind;
-use super::usage::UsageError;
+use crate::config::keys::Settings;
+use crate::config::origin::Origin;
+use crate::config::recipe::DoneKind;
+use crate::config::usage::UsageError;
 
 /// More than this is no plan, and would never fit a prompt.
 const LARGEST: u64 = 1024 * 1024;

@@ -28,7 +28,7 @@ pub fn check_completion_promise(output: &str, promise: &str) -> bool {
 /// A blank line ends a run, unless the prompt itself continues with the next line of the output. Lines in a box, with a
 /// bullet or a number, or behind a prefix make a run where they follow each other as in the prompt. A line that holds
 /// other lines (a JSON string, a text with escaped line breaks) is judged by those. A promise after the same words as in
-/// the prompt is an echo wherever the lines break.
+/// the prompt, or before the same words, is an echo wherever the lines break.
 #[derive(Debug)]
 pub struct ClaimDetector {
     promise: String,
@@ -156,12 +156,13 @@ impl ClaimDetector {
         self.run.blank_since = false;
     }
 
-    /// Whether the line has the promise after other words than the prompt.
+    /// Whether the line has the promise among other words than the prompt.
     fn says(&self, line: &str) -> bool {
         line.match_indices(&self.promise).any(|(at, promise)| {
             let mut trail = self.trail.clone();
             trail.push(undecorated(&line[..at]));
             !self.prompt.continues(&trail, promise)
+                && !self.prompt.surrounds(&trail, promise, &line[at + promise.len()..])
         })
     }
 

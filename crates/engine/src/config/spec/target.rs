@@ -4,12 +4,16 @@ use windlass_core::duration::{self, DurationError};
 use windlass_core::profile::ITERATIONS;
 use windlass_core::spec::Done;
 
-use super::recipe::{DoneKind, Recipe, Recipes};
-use super::spec::RunOptions;
-use super::usage::UsageError;
+use super::RunOptions;
+use crate::config::recipe::{DoneKind, Recipe, Recipes};
+use crate::config::usage::UsageError;
 
 /// The target that was asked for, if any.
-pub(super) fn target(run: &RunOptions, recipe: &Recipe, known: &Recipes) -> Result<Option<Done>, UsageError> {
+pub(in crate::config) fn target(
+    run: &RunOptions,
+    recipe: &Recipe,
+    known: &Recipes,
+) -> Result<Option<Done>, UsageError> {
     let target = match (&run.iter, &run.time) {
         (Some(_), Some(_)) => return Err(UsageError::BothTargets),
         (None, None) => return Ok(None),
