@@ -169,6 +169,7 @@ const TANGLED: &[(&str, usize, &str)] = &[
     ("windlass", 13, "commands call each other; what they share is on its way to a crate of its own"),
     ("windlass-app", 4, "use cases start each other"),
     ("windlass-core", 5, "events carry what agents, reviews and summaries say, and those speak of events"),
+    ("windlass-simulate", 3, "a run starts people and groups, which use its processes"),
     ("windlass-engine", 13, "whatever acts takes the whole engine instead of the few things it needs"),
     ("windlass-server", 6, "routes share the state that has the board and the guard, which look at routes"),
     ("windlass-supervise", 3, "what is to be started names its sandbox, which names what is to be started"),
