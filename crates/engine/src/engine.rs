@@ -337,14 +337,6 @@ impl Engine {
         }
     }
 
-    /// Releases a lease whose journal could not be read: this process lives on, so nobody else could take it.
-    pub(crate) async fn give_back(&self, id: &str, token: &str) {
-        let _line = self.hub().ok().and_then(|hub| hub.close_line(id));
-        if let Err(error) = self.store.release(id, token).await {
-            tracing::warn!(loop_id = id, %error, "cannot release the lease");
-        }
-    }
-
     pub async fn release(&self, held: Held) -> Result<(), EngineError> {
         let _line = self.hub()?.close_line(&held.state.id.0);
         Ok(self.store.release(&held.state.id.0, &held.token).await?)

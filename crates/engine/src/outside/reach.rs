@@ -55,4 +55,12 @@ impl Engine {
             None => changes::watch(self.data.root()),
         }
     }
+
+    /// Releases a lease whose journal could not be read: this process lives on, so nobody else could take it.
+    pub(crate) async fn give_back(&self, id: &str, token: &str) {
+        let _line = self.hub().ok().and_then(|hub| hub.close_line(id));
+        if let Err(error) = self.store.release(id, token).await {
+            tracing::warn!(loop_id = id, %error, "cannot release the lease");
+        }
+    }
 }
