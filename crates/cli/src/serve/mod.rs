@@ -86,7 +86,8 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
     }
     let engine = context.engine().await?;
     let here = context.project_if_any().await;
-    let (told, leave, shutdown) = leaving(&engine, args.drain)?;
+    let (told, leave) = leaving(&engine, args.drain)?;
+    let shutdown = leave.subscribe();
     let changes = changes::watch(engine.data.root())?;
     let (hand, handed) = mpsc::unbounded_channel();
     let driving_count = Arc::new(AtomicUsize::new(0));
@@ -125,18 +126,14 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
 }
 
 /// What a signal asks of this process: to leave now, or first to drain for some time.
-fn leaving(
-    engine: &Arc<Engine>,
-    drain: Option<Millis>,
-) -> Result<(Told, Arc<watch::Sender<bool>>, watch::Receiver<bool>), Problem> {
+fn leaving(engine: &Arc<Engine>, drain: Option<Millis>) -> Result<(Told, Arc<watch::Sender<bool>>), Problem> {
     let (told, mut asked) = match drain {
         None => watch_signals()?,
         Some(_) => {
             watch_signals_saying("draining: waiting for running turns to end; press Ctrl-C again to kill them at once")?
         }
     };
-    let (leave, shutdown) = watch::channel(false);
-    let (leave, engine) = (Arc::new(leave), Arc::clone(engine));
+    let (leave, engine) = (Arc::new(watch::Sender::new(false)), Arc::clone(engine));
     let now = Arc::clone(&leave);
     tokio::spawn(async move {
         let _ = asked.wait_for(|asked| *asked).await;
@@ -147,7 +144,7 @@ fn leaving(
         }
         now.send_replace(true);
     });
-    Ok((told, leave, shutdown))
+    Ok((told, leave))
 }
 
 struct Serving {
