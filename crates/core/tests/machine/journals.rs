@@ -31,7 +31,7 @@ struct Recording {
     make: fn() -> Driven,
 }
 
-const RECORDINGS: [Recording; 13] = [
+const RECORDINGS: [Recording; 14] = [
     Recording { name: "promise-completed-and-continued", make: promise_completed_and_continued },
     Recording { name: "promise-paused-and-rolled-back", make: promise_paused_and_rolled_back },
     Recording { name: "promise-minimised", make: promise_minimised },

@@ -45,8 +45,8 @@ pub use typescript::typescript;
 pub use usage::UsageError;
 pub use values::{
     BranchTemplate, Commands, Days, Files, Folders, Gate, Gates, Globs, Hosts, Iterations, Locations, MergeBy, Millis,
-    Names, Occasion, Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value, ValueError, Wait,
-    Wake, Weight, Wishes,
+    Names, Occasion, Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value,
+    ValueError, Wait, Wake, Weight, Wishes,
 };
 
 use environment::language;
