@@ -38,7 +38,7 @@ export type Row = TextRow | ToolRow | EventRow;
 
 /** What nobody needs to see as an event: other rows or other parts of the page show it. */
 const SILENT_TYPES = [
-  "phase_entered", "session_found", "session", "usage", "usage_reported", "account_reported", "loop_created", "workspace_set_up", "summarised", "driver_attached", "loop_queued", "queue_left", "not_tried", "decisions_told",
+  "phase_entered", "session_found", "session", "usage", "usage_reported", "account", "account_reported", "loop_created", "workspace_set_up", "summarised", "driver_attached", "loop_queued", "queue_left", "not_tried", "decisions_told",
   "turn_started", "iteration_judged", "aim_changed", "verdict_given",
   "text", "thinking", "tool_use", "tool_result", "raw", "stderr",
 ] as const;
