@@ -141,10 +141,11 @@ fn end_state(world: &World) -> EndState {
     }
 }
 
+/// A world whose agent changes a file each time, also after the work of the goal before was merged.
 fn prepared() -> World {
     let world = World::new();
     let program = world
-        .install_script("a1", "#!/bin/sh\ncat > /dev/null\necho fixed > state\necho '<promise>COMPLETE</promise>'\n");
+        .install_script("a1", "#!/bin/sh\ncat > /dev/null\necho fixed >> state\necho '<promise>COMPLETE</promise>'\n");
     world.config(&format!("[agents.a1]\ncommand = [{program:?}]\n"));
     world
 }
