@@ -274,17 +274,18 @@ impl Outside for SimMachine {
     async fn files_are_lost(&self, state: &LoopState) -> bool {
         self.pass().await;
         let machine = self.machine;
-        let closes = match &state.activity {
-            Activity::Running(Doing::Summarise { turn } | Doing::Checkpoint { turn, .. }) => {
+        let closes =
+            if let Activity::Running(Doing::Summarise { turn } | Doing::Checkpoint { turn, .. }) = &state.activity {
                 Some(state.turn_id(turn.key))
-            }
-            _ => None,
-        };
+            } else {
+                None
+            };
         state.can_move()
             && self.repo(state, |repo| {
                 let Some(files) = repo.files.get(&machine) else { return true };
                 let closing = |id: &String| repo.commits.get(id).is_some_and(|commit| commit.closes == closes);
-                !files.exist && !(closes.is_some() && files.branch.iter().any(closing))
+                let is_closed = closes.is_some() && files.branch.iter().any(closing);
+                !files.exist && !is_closed
             })
     }
 
