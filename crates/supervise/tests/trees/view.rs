@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use windlass_supervise::{Access, LAYERS, Network, Place, SandboxPolicy, ShimSpec, probe_sandbox};
 
-use crate::world::{SANDBOXED, World, run};
+use crate::world::{SANDBOXED, World, run, system};
 
 crate::cases![
     plain_places_are_mounted_before_bubblewrap_starts,
@@ -21,17 +21,10 @@ crate::cases![
     what_is_hidden_or_read_only_is_so_below_writable_places,
 ];
 
-/// The system, with its links as links, and these places.
+/// The system, and these places.
 fn policy(places: Vec<Place>) -> SandboxPolicy {
-    let mut all = vec![Place::new("/usr", Access::ReadOnly)];
-    for name in ["/bin", "/lib", "/lib64"] {
-        match fs::read_link(name) {
-            Ok(target) => all.push(Place { from: Some(target), ..Place::new(name, Access::Link) }),
-            Err(_) => all.push(Place::new(name, Access::ReadOnly)),
-        }
-    }
-    all.extend(places);
-    SandboxPolicy { backend: probe_sandbox("").unwrap(), network: Network::Allow, places: all }
+    let places = system().into_iter().chain(places).collect();
+    SandboxPolicy { backend: probe_sandbox("").unwrap(), network: Network::Allow, places }
 }
 
 /// What a script prints that sees these places. None without a sandbox.

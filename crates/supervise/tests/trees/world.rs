@@ -71,9 +71,9 @@ impl World {
             return None;
         }
         let mut places = vec![Place::new(self.dir.path().canonicalize().unwrap(), Access::Writable)];
-        let system = ["/usr", "/bin", "/lib", "/lib64", "/etc", "/sys/fs/cgroup"];
-        let there = system.iter().filter(|path| std::path::Path::new(path).exists());
-        places.extend(there.map(|path| Place::new(*path, Access::ReadOnly)));
+        places.extend(system());
+        let more = ["/etc", "/sys/fs/cgroup"].into_iter().filter(|path| std::path::Path::new(path).exists());
+        places.extend(more.map(|path| Place::new(path, Access::ReadOnly)));
         let own = std::env::current_exe().unwrap();
         places.push(Place::new(own.parent().unwrap(), Access::ReadOnly));
         Some(SandboxPolicy {
@@ -187,4 +187,16 @@ pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> boo
         assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// The programs and libraries of this machine, with links as links: a view follows none.
+pub(crate) fn system() -> Vec<Place> {
+    let mut places = vec![Place::new("/usr", Access::ReadOnly)];
+    for name in ["/bin", "/lib", "/lib64"] {
+        match std::fs::read_link(name) {
+            Ok(target) => places.push(Place { from: Some(target), ..Place::new(name, Access::Link) }),
+            Err(_) => places.push(Place::new(name, Access::ReadOnly)),
+        }
+    }
+    places
 }
