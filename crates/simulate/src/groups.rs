@@ -145,13 +145,13 @@ pub async fn person(sim: Arc<Sim>, id: String) {
 
 async fn stop(sim: &Arc<Sim>, id: &str) {
     let process = sim.start(0);
+    let _ended = process.ends_with_its_user(sim);
     let kind = SimTries { sim: Arc::clone(sim), process: process.number };
     let body = serde_json::to_string(&TriesCommand::Stop).unwrap_or_default();
     let group = GroupId(id.to_owned());
     let asked = process.engine.command_group(&kind, &group, &body);
     let answer = tokio::time::timeout(Duration::from_secs(7_200), asked).await;
     sim.world.tell(|| format!("a user stops {id}: {}", matches!(answer, Ok(Ok(_)))));
-    sim.world.kill(process.number);
 }
 
 /// Faults are over: the group ends by itself, or after a stop.

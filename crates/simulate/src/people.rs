@@ -28,6 +28,7 @@ pub async fn person(sim: Arc<Sim>, id: String) {
         let machine = u64::from(sim.throw(Stream::People, 3) == 0 && sim.throw(Stream::People, 2) == 0);
         let machine = if sim.world.lock().processes.values().any(|process| process.machine == 1) { machine } else { 0 };
         let process = sim.start(machine);
+        let _ended = process.ends_with_its_user(&sim);
         if fault(Fault::PersonStops, 20) {
             command(&sim, &process, &id, Command::Stop).await;
         } else if fault(Fault::PersonPauses, 12) {
@@ -49,7 +50,6 @@ pub async fn person(sim: Arc<Sim>, id: String) {
         } else if !state.is_under_way() {
             at_rest(&sim, &process, &id, &state).await;
         }
-        sim.world.kill(process.number);
     }
 }
 

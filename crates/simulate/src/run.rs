@@ -57,6 +57,25 @@ pub struct Started {
     pub engine: Arc<Engine>,
 }
 
+/// Kills a user's process when its user is gone, also in the middle of a command: a process that nobody runs any more holds no lease.
+#[derive(Debug)]
+pub struct WithItsUser<'a> {
+    world: &'a World,
+    process: u64,
+}
+
+impl Drop for WithItsUser<'_> {
+    fn drop(&mut self) {
+        self.world.kill(self.process);
+    }
+}
+
+impl Started {
+    pub fn ends_with_its_user<'a>(&self, sim: &'a Sim) -> WithItsUser<'a> {
+        WithItsUser { world: &sim.world, process: self.number }
+    }
+}
+
 impl Sim {
     /// Inside of a runtime whose time is simulated. `None` if git is not installed.
     pub fn new(plan: &Plan, tells: bool) -> Option<Arc<Self>> {
