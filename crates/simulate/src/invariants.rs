@@ -262,7 +262,7 @@ fn judged(repo: &Repo, state: &LoopState, events: &[Event]) -> Broken {
         }
         let judged = !state.spec.gates.is_empty() || repo.agreed.contains(head);
         if !judged {
-            return broken(Invariant::DoneOnlyIfJudged, format!("nobody agreed to {head}"));
+            return broken(Invariant::DoneOnlyIfJudged, format!("no gate or reviewer approved {head}"));
         }
     }
     Ok(())

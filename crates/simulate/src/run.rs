@@ -321,7 +321,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever does to processes, clocks and disks what happens to them.
+/// Kills, freezes and interrupts processes, and makes clocks jump.
 async fn nemesis(sim: Arc<Sim>) {
     loop {
         let ms = 5_000 + sim.throw(Stream::Nemesis, 200_000);

@@ -101,7 +101,7 @@ pub struct Inner {
     pub journals: BTreeMap<String, Shadow>,
     /// Who holds which loop by the answers that the store gave, with the token.
     pub leases: BTreeMap<String, (u64, String)>,
-    /// Messages that a user was told to be accepted.
+    /// Messages that Windlass accepted from users.
     pub accepted: Vec<(String, String)>,
     pub appends: u64,
     /// So many of the next reads of a journal fail, whatever the dice say.

@@ -317,8 +317,8 @@ impl Driver {
         if self.leaving { Leave::Now } else { self.engine.drain.leave(&self.shutdown) }
     }
 
-    /// What the machine wants; of a process that leaves, what has to be brought to an end before: a turn that was told to end, a
-    /// commit. A process that drains lets a turn or gate end that runs, and commits its work.
+    /// The effects that the machine wants. A process that leaves performs only what must end first: an interrupted turn, a commit. A
+    /// process that drains also lets running turns and gates end, and commits their work.
     fn wanted(&self) -> Vec<Effect> {
         let wanted = effects(&self.state);
         let at_boundary = match self.leave_as() {
@@ -330,7 +330,7 @@ impl Driver {
             wanted.into_iter().partition(|effect| matches!(effect, Effect::SetTimer { .. }));
         kept.retain(|effect| match effect {
             Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
-            // Whoever asked for a stop is told that the loop has stopped; the commit comes after it.
+            // `stop` answers when the loop has stopped; the commit follows.
             Effect::Summarise { .. } => at_boundary || self.state.wish == Some(Wish::Stop),
             Effect::OpenWorkspace { .. } | Effect::SetUpWorkspace | Effect::RunTurn { .. } | Effect::RunGate { .. } => {
                 at_boundary && self.performing.runs(effect)

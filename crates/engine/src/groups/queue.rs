@@ -150,7 +150,7 @@ impl Kind for QueueKind {
                 Ok(match merging {
                     Merging::Merged => QueueInput::Merged { number },
                     Merging::Refused { message } => refused(message),
-                    // Whoever works the queue off next does it.
+                    // The next process that works on the queue does it.
                     Merging::Open => QueueInput::Admit { number },
                 })
             }

@@ -1,4 +1,4 @@
-//! What a tree sees in a sandbox, whoever mounts it. Without a sandbox there is nothing to see.
+//! What a process tree sees in a sandbox, mounted by the shim or by bubblewrap. Skipped if the machine has no sandbox.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -46,7 +46,7 @@ pub enum Unsaid {
     Words(&'static str),
 }
 
-/// What happens if a setting stands in a project's file, which whoever clones the project has not read.
+/// What happens if a project's file has the setting. Users who clone the project have not read that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InProject {
     /// It may run or reveal something: somebody has to agree.
