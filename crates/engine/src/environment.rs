@@ -6,6 +6,7 @@ use windlass_core::ids::TurnKey;
 use windlass_core::machine::LoopState;
 use windlass_core::profile::AgentProfile;
 use windlass_redact::environment::passes;
+use windlass_workspace::{Kind, Workspace, push_rules};
 
 use crate::engine::Engine;
 use crate::ports;
@@ -43,6 +44,23 @@ fn pick(all: &Variables, named: &[&str]) -> Variables {
     picked.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// The workspace, if it is a clone. In place, a push is the user's own matter.
+fn cloned(state: &LoopState) -> Option<Workspace> {
+    let known = state.workspace.as_ref()?;
+    let workspace: Workspace = serde_json::from_value(known.handle.clone()).ok()?;
+    (workspace.kind == Kind::Clone).then_some(workspace)
+}
+
+/// Adds settings for git after those that the environment has.
+fn add_git_settings(env: &mut Variables, settings: Vec<(String, String)>) {
+    let first = env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0_usize);
+    env.insert("GIT_CONFIG_COUNT".into(), (first + settings.len()).to_string());
+    for (number, (key, value)) in (first..).zip(settings) {
+        env.insert(format!("GIT_CONFIG_KEY_{number}"), key);
+        env.insert(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
+}
+
 impl Engine {
     pub(crate) fn command_environment(&self, state: &LoopState) -> Variables {
         self.tagged(for_commands(&self.env, &state.spec.env_pass), state)
@@ -59,6 +77,11 @@ impl Engine {
         let profile = &state.agent(turn.role).profile;
         let mut env = self.tagged(for_agent(&self.env, &state.spec.env_pass, profile), state);
         env.insert("WINDLASS_TURN".into(), state.turn_id(turn));
+        if state.spec.sandbox.is_off()
+            && let Some(workspace) = cloned(state)
+        {
+            add_git_settings(&mut env, push_rules(&workspace));
+        }
         env
     }
 

@@ -19,6 +19,37 @@ const ALTERNATES: &str = "objects/info/alternates";
 
 /// In the place of an address to push to.
 const NO_PUSH: &str = "this-clone-pushes-nowhere";
+/// Addresses on this machine that may be pushed to, as tests of git tools do.
+const LOCAL: [&str; 6] = ["/", "./", "../", "file://", "http://localhost", "http://127.0.0.1"];
+
+/// Settings that keep git from pushing by address, for the environment of an agent that no sandbox confines. Everything but
+/// local paths is refused, and local paths if they are remotes of the user's.
+pub fn push_rules(workspace: &Workspace) -> Vec<(String, String)> {
+    let rule = |to: &str, from: &str| (format!("url.{to}.pushInsteadOf"), from.to_owned());
+    let nowhere = format!("{NO_PUSH}/");
+    let config = std::fs::read_to_string(workspace.home.common_dir.join("config")).unwrap_or_default();
+    let mut rules = vec![rule(&nowhere, "")];
+    rules.extend(LOCAL.iter().map(|local| rule(local, local)));
+    for address in addresses(&config) {
+        rules.push(rule(&nowhere, address));
+        // The same repository in its other form.
+        rules.extend(match address.strip_prefix("file://") {
+            Some(path) => Some(rule(&nowhere, path)),
+            None => address.starts_with('/').then(|| rule(&nowhere, &format!("file://{address}"))),
+        });
+    }
+    rules
+}
+
+/// Values of `url` and `pushurl`, but for paths that lead elsewhere from another directory.
+fn addresses(config: &str) -> impl Iterator<Item = &str> {
+    let values = config.lines().filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        let key = key.trim();
+        (key.eq_ignore_ascii_case("url") || key.eq_ignore_ascii_case("pushurl")).then(|| value.trim().trim_matches('"'))
+    });
+    values.filter(|value| value.starts_with('/') || value.contains(':'))
+}
 
 impl Workspaces {
     pub(super) async fn check_out_clone(&self, workspace: &mut Workspace) -> Result<(), WorkspaceError> {

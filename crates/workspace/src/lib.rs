@@ -60,6 +60,7 @@ use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 
 pub use agent_git::beneath::Beneath;
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
+pub use clone::push_rules;
 pub use copying::copy_into_checkout;
 pub use create::{ForkRequest, Opened, WorkspaceRequest};
 pub use dependencies::leads_back;

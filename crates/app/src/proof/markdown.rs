@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use windlass_core::machine::Verdict;
+use windlass_core::sandbox::SandboxLevel;
 
 use super::statement::{Judgement, Statement};
 
@@ -40,7 +41,15 @@ pub fn markdown(statement: &Statement) -> String {
     let models: Vec<String> = proof.usage.by_model.iter().map(|used| inline(&used.model)).collect();
     row("models", if models.is_empty() { "unknown".to_owned() } else { models.join(", ") });
     row("cost", proof.usage.total.cost_usd.map_or("unknown".to_owned(), |usd| format!("${usd:.2}")));
-    row("sandbox", format!("{}, network {}", proof.sandbox.level.name(), word(&proof.sandbox.network)));
+    row(
+        "sandbox",
+        match proof.sandbox.level {
+            SandboxLevel::Off => "off: the result may depend on other files of the machine".to_owned(),
+            level @ (SandboxLevel::Workspace | SandboxLevel::ReadOnly | SandboxLevel::Docker) => {
+                format!("{}, network {}", level.name(), word(&proof.sandbox.network))
+            }
+        },
+    );
     row("gates start from", word(&proof.verify));
     let protected: Vec<String> = proof.protected_paths.iter().map(|glob| code(glob)).collect();
     row("protected paths", if protected.is_empty() { "none".to_owned() } else { protected.join(", ") });

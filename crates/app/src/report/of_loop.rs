@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::duration::human;
 use windlass_core::findings::Finding;
+use windlass_core::sandbox::SandboxLevel;
 use windlass_core::stop::Outcome;
 use windlass_engine::view::LoopView;
 
@@ -63,6 +64,7 @@ impl LoopReport {
     pub fn document(&self) -> Document {
         let Self { r#loop: row, files, findings } = self;
         let outcome = match row.outcome {
+            Some(Outcome::Verified) if row.sandbox.level == SandboxLevel::Off => "✔ verified (sandbox off)".to_owned(),
             Some(Outcome::Verified) => "✔ verified".to_owned(),
             Some(outcome) => format!("{}, not verified", outcome.name().replace('_', " ")),
             None => row.status.clone(),

@@ -228,7 +228,16 @@ fn hidden_gap(state: &LoopState) -> Option<String> {
     }
 }
 
+/// Without a sandbox gates and reviewers could read and write everything that the user can.
+const WITHOUT_SANDBOX: &str = "; sandbox off, so the result may depend on other files of this machine";
+
 fn completed(state: &LoopState, style: Style) -> String {
+    let unconfined = state.is_verified() && state.spec.sandbox.is_off();
+    let outcome = outcome(state, style);
+    if unconfined { outcome + &style.warn(WITHOUT_SANDBOX) } else { outcome }
+}
+
+fn outcome(state: &LoopState, style: Style) -> String {
     match state.outcome() {
         Some(Outcome::Verified) => style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
             (false, None) => "✔ completed: verified, all gates passed on the recorded commit",

@@ -133,3 +133,72 @@ fn refs_that_moved_in_the_users_repository_are_reported_with_where_they_were() {
     assert_eq!(status["moved_refs"], moved);
     assert_eq!(status["history"][0]["checkpoint"]["moved_refs"], moved);
 }
+
+/// Of a loop without a sandbox whose agent does this and claims: whether it is verified.
+fn is_verified(world: &World, name: &str, does: &str, gate: &str) -> bool {
+    let agent = world.script(&format!("[[turn]]\nsteps = [{{ run = {does:?} }}, {{ say = \"{PROMISE}\" }}]\n"));
+    let command = agent.command_line();
+    let args = ["run", "do it", "--name", name, "--agent-command", &command, "--gate", gate, "--no-baseline"];
+    call(world, &[&args[..], &["--max-iterations", "1"]].concat());
+    status(world, name)["verified"] == true
+}
+
+#[test]
+// promise: gates-13
+fn links_that_lead_out_block_a_claim_unless_the_base_has_them() {
+    let world = World::new();
+    let outside = world.root().join("outside");
+    std::fs::write(&outside, "42\n").unwrap();
+    std::os::unix::fs::symlink(&outside, world.repo().path().join("mine")).unwrap();
+    world.repo().commit("A link of the user's own");
+    let outside = outside.display();
+    assert!(is_verified(&world, "own", "echo 1 > work", "test -f work"));
+    assert!(!is_verified(&world, "new", &format!("ln -s '{outside}' theirs"), "test -e theirs"));
+    let held = &status(&world, "new")["history"][0]["checkpoint"]["held_back"];
+    assert_eq!(*held, serde_json::json!([format!("theirs (a link to {outside}, outside the repository)")]));
+    assert!(!is_verified(&world, "moved", &format!("mv mine theirs; ln -s '{outside}' mine"), "test -e theirs"));
+}
+
+#[test]
+// promise: gates-13
+fn without_a_sandbox_a_committed_path_of_the_workspace_blocks_a_claim() {
+    let world = World::new();
+    world.repo().write(".gitignore", "*.log\n").commit("base");
+    let reads = "echo 42 > kept.log; echo \"cat '$PWD/kept.log'\" > check.sh";
+    assert!(!is_verified(&world, "reads", reads, "test \"$(sh check.sh)\" = 42"));
+    let held = status(&world, "reads")["history"][0]["checkpoint"]["held_back"].clone();
+    assert_eq!(held, serde_json::json!(["check.sh (contains the path of this workspace, which is removed later)"]));
+}
+
+#[test]
+// promise: gates-13
+fn outcome_report_and_proof_name_a_sandbox_that_was_off() {
+    let world = World::new();
+    assert!(is_verified(&world, "work", "echo 1 > work", "test -f work"));
+    call(&world, &["status", "work"]).assert_stdout_has("sandbox off, so the result may depend on other files");
+    call(&world, &["report", "work"]).assert_stdout_has("verified (sandbox off)");
+    call(&world, &["proof", "work", "--format", "markdown"])
+        .assert_stdout_has("off: the result may depend on other files");
+}
+
+#[test]
+// promise: safety-13
+fn without_a_sandbox_git_pushes_to_no_remote_by_address_and_to_local_paths_as_ever() {
+    let world = World::new();
+    let at = |name: &str| world.root().join(name).display().to_string();
+    for name in ["remote.git", "other.git"] {
+        world.repo().git(["init", "-q", "--bare", &at(name)]);
+    }
+    let (remote, other) = (at("remote.git"), at("other.git"));
+    world.repo().git(["remote", "add", "origin", &remote]);
+    let pushes = format!(
+        "echo 1 > work; git add -A; git commit -qm mine; git push -q origin HEAD:a; git push -q '{remote}' HEAD:b; \
+         git push -q 'file://{remote}' HEAD:c; git push -q --no-verify '{remote}' HEAD:d; git push -q '{other}' HEAD:e; \
+         git remote add mine '{remote}'; git push -q mine HEAD:f; git push -q ssh://127.0.0.1:1/x HEAD:g 2> said; \
+         grep -q this-clone-pushes-nowhere said && rm said"
+    );
+    assert!(is_verified(&world, "work", &pushes, "test -f work && ! test -e said"));
+    let branches = |repo: &str| world.repo().git(["--git-dir", repo, "for-each-ref", "--format=%(refname:short)"]);
+    assert_eq!(branches(&remote).trim(), "");
+    assert_eq!(branches(&other).trim(), "e");
+}

@@ -73,6 +73,10 @@ const HONEST: &[(&str, &str)] = &[
     ("bare nested repository", "git init -q --bare sub; echo 42 > sub/answer"),
     ("nested repository that is a link", "mkdir sub; ln -s ../.git sub/.git; echo 42 > sub/answer"),
     (
+        "links that lead to nothing",
+        "ln -s /does/not/exist a; ln -s ../../../nowhere b; ln -s /dev/null c; ln -s known d; echo 42 > answer",
+    ),
+    (
         "worktree settings",
         "git config extensions.worktreeConfig true; git config --worktree core.sparseCheckout true; mkdir -p .git/info; echo /known > .git/info/sparse-checkout; echo 42 > answer",
     ),
@@ -93,6 +97,19 @@ const DISHONEST: &[(&str, &str)] = &[
     ("a link into .git", "echo 42 > .git/kept; ln -s .git/kept answer"),
     ("a link to itself", "ln -s answer answer"),
     ("a link to what is ignored", "echo 42 > hidden.log; ln -s hidden.log answer"),
+    ("a link to a file outside", "echo 42 > $HOME/outside; ln -s $HOME/outside answer"),
+    ("a link through another one", "echo 42 > $HOME/outside; ln -s $HOME far; ln -s far/outside answer"),
+    ("a link to a directory outside", "mkdir $HOME/outside; echo 42 > $HOME/outside/answer; ln -s $HOME/outside sub"),
+    ("a link into the workspace", "echo 42 > kept.log; ln -s $PWD/kept.log answer"),
+    (
+        "a link to above the checkout",
+        "j=../../judge/${PWD##*/}; mkdir -p $j && echo 42 > $j/outside; ln -s ../outside answer",
+    ),
+    (
+        "a link that only seems to stay inside",
+        "j=../../judge/${PWD##*/}; mkdir -p $j && echo 42 > $j/outside; mkdir -p deep; ln -s .. deep/up; \
+         ln -s deep/up/../outside answer",
+    ),
     ("a pipe", "mkfifo answer"),
     ("a directory", "mkdir answer; echo 42 > answer/answer"),
     (
@@ -165,6 +182,10 @@ fn judged(world: &World, number: usize, script: &str) -> (bool, bool) {
     let verified = status["verified"] == true;
     assert_eq!(ran.code, Some(if verified { 0 } else { 3 }), "{script}: {}", ran.shown());
     assert_eq!(status["outcome"], if verified { "verified".into() } else { serde_json::Value::Null }, "{script}");
+    // The stranger has another machine.
+    let outside = world.home().join("outside");
+    let _ = std::fs::remove_dir_all(&outside).or_else(|_| std::fs::remove_file(&outside));
+    let _ = std::fs::remove_dir_all(world.data_dir().join("worktrees"));
     let clone = world.new_dir(&format!("clone-{number}"));
     let (from, to) = (world.repo().path().to_string_lossy(), clone.to_string_lossy());
     world.repo().git(["clone", "-q", "--no-local", "-b", &format!("windlass/{name}"), &*from, &*to]);

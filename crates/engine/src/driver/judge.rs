@@ -7,7 +7,7 @@ use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{ChangedFile, GateKey, GateOn, LoopState};
 use windlass_core::spec::{CommitPolicy, Verify, WorkspaceKind};
 use windlass_core::trouble::{Trouble, TroubleKind};
-use windlass_workspace::{Judge, Keep, Save, WorkspaceError};
+use windlass_workspace::{Judge, Keep, Save, Workspace, WorkspaceError};
 
 use super::performing::Context;
 use super::setup::Stage;
@@ -78,6 +78,29 @@ pub(super) fn hand_on(engine: &Engine, state: &LoopState) -> Result<(), Workspac
         true => engine.workspaces.hand_on(&engine.data.judge(&state.id.0), &engine.data.builds(&state.project)),
         false => Ok(()),
     }
+}
+
+/// What in the commit would have gates and reviewers read files that are in no commit. It blocks a claim.
+pub(super) async fn leading_out(
+    engine: &Engine,
+    state: &LoopState,
+    workspace: &Workspace,
+    commit: &str,
+) -> Result<Vec<String>, WorkspaceError> {
+    if !has_checkout(state) {
+        return Ok(Vec::new());
+    }
+    let known = state.workspace.as_ref().and_then(|known| known.base_commit.as_deref());
+    let tops = [workspace.dir.clone(), engine.data.judge(&state.id.0).join("tree"), workspace.home.checkout.clone()];
+    let base = known.unwrap_or(&workspace.base_commit);
+    let mut found = engine.workspaces.links_out(workspace, base, &tops).await?;
+    // In a sandbox gates do not see the workspace.
+    if state.spec.sandbox.is_off() && state.claims_done() {
+        let naming = engine.workspaces.files_naming(workspace, commit, &workspace.dir).await?;
+        let words = |file: &String| format!("{file} (contains the path of this workspace, which is removed later)");
+        found.extend(naming.iter().take(workspace::NAMED_FILES).map(words));
+    }
+    Ok(found)
 }
 
 async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {

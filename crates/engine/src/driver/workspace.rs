@@ -11,8 +11,8 @@ use windlass_core::machine::{
 use windlass_core::profile::ProfilePlaces;
 use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 
-use super::DriveError;
 use super::performing::Context;
+use super::{DriveError, judge};
 use crate::data::TurnFiles;
 use crate::engine::Engine;
 use windlass_faults as faults;
@@ -265,6 +265,7 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         let conflicts = &state.continued.conflicts;
         let unresolved = context.engine.workspaces.conflict_markers(&workspace, commit, conflicts).await?;
         made.held_back.extend(unresolved.iter().map(|file| format!("{file} (has conflict markers)")));
+        made.held_back.extend(judge::leading_out(&context.engine, state, &workspace, commit).await?);
     }
     let mut checkpoint = checkpoint_report(made, &restored);
     checkpoint.moved_refs = moved.into_iter().map(journalled).collect();

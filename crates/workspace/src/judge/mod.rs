@@ -15,6 +15,7 @@
 mod builds;
 mod caches;
 mod inputs;
+mod links;
 mod stamps;
 mod within;
 
