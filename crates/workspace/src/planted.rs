@@ -21,10 +21,13 @@ use serde::{Deserialize, Serialize};
 use inert::Within;
 
 use super::{Kind, Workspace};
-use crate::git::{Change, ChangedFile, FilePath};
+use crate::git::{Change, ChangedFile, FilePath, is_held};
 
 /// What is larger is only compared by size and time: it cannot be restored.
 const LARGEST: u64 = 256 << 10;
+
+/// What git has while it changes the settings.
+const LOCK: &str = "config.lock";
 
 /// The display name of a repository's own directory.
 const GIT: &str = ".git";
@@ -41,6 +44,9 @@ pub struct GitSettings {
     /// Repositories in the workspace.
     #[serde(default)]
     within: Option<Within>,
+    /// Locks of settings that somebody else had.
+    #[serde(default)]
+    locks: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +95,8 @@ impl GitSettings {
                 note_inside(&dir.join("objects/info"), |name| name == "alternates", &mut things)?;
             }
         }
-        Ok(Self { dirs, things, sealed: false, within: None })
+        let locks = dirs.iter().map(|dir| dir.join(LOCK)).filter(|lock| lock.symlink_metadata().is_ok()).collect();
+        Ok(Self { dirs, things, sealed: false, within: None, locks })
     }
 
     /// Makes it again what it was. What is found instead goes to `aside`.
@@ -119,10 +126,30 @@ impl GitSettings {
                 Err(error) => result.failed.push((path.clone(), error)),
             }
         }
+        self.unlock(aside, &mut result);
         if let Some(within) = &self.within {
             within.settle(aside, &mut result);
         }
         Ok(result)
+    }
+
+    /// Removes locks that are new and that no process has: with one, the user's git changes no setting.
+    fn unlock(&self, aside: &Path, result: &mut PutBack) {
+        for dir in self.dirs.iter().filter(|dir| is_real_dir(dir)) {
+            let lock = dir.join(LOCK);
+            let new = !self.locks.contains(&lock) && look(&lock).is_ok_and(|found| found.is_some());
+            if !new || is_held(&lock, dir, dir.parent().unwrap_or(dir)) {
+                continue;
+            }
+            let removed = look(&lock).and_then(|found| set_aside(&lock, found.as_ref(), aside));
+            match removed {
+                Ok(()) => {
+                    let path = self.shown(&lock);
+                    result.changed.push(ChangedFile { path, change: Change::Added, from: None });
+                }
+                Err(error) => result.failed.push((lock, error)),
+            }
+        }
     }
 
     /// As `.git/hooks/pre-commit`, whatever the directory is called.
@@ -282,6 +309,23 @@ mod tests {
             assert_eq!(self.settings(), before, "all is as it was");
             done.changed.iter().map(|file| format!("{:?} {}", file.change, file.path)).collect()
         }
+    }
+
+    #[test]
+    fn lock_that_is_left_behind_goes_and_one_that_was_there_or_is_held_stays() {
+        let repository = Repository::new();
+        assert_eq!(repository.after(|| repository.write(".git/config.lock", "")), ["Added .git/config.lock"]);
+        repository.write(".git/config.lock", "");
+        assert!(repository.after(|| repository.write(".git/config.lock", "more")).is_empty());
+        std::fs::remove_file(repository.at(".git/config.lock")).unwrap();
+        let before = repository.settings();
+        let lock = std::fs::File::create(repository.at(".git/config.lock")).unwrap();
+        let mut holder =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).stdout(lock).spawn().unwrap();
+        let done = before.put_back(&repository.at("aside")).unwrap();
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+        assert!(done.changed.is_empty() && repository.at(".git/config.lock").exists(), "{done:?}");
     }
 
     #[test]
