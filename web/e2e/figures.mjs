@@ -147,8 +147,8 @@ async function initial() {
   context.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => { if (scripts.has(requestId)) size += encodedDataLength; });
   await page.goto(world.origin);
   await page.locator("[data-connection=open]").waitFor();
-  // The limit is for the program without the words of a language; `npm run budget` holds it.
   row("JavaScript of the first page, as sent, with headers and the words of its language", `${(size / 1e3).toFixed(0)} KB`, `${scripts.size} files`, "");
+  aims("the first page loads at most 200 KB of JavaScript", size <= 200e3);
   await page.context().close();
 }
 

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { REVIEW, World, becomes, searches } from "./world.mjs";
+import { REVIEW, World, becomes, searches, violations } from "./world.mjs";
 
 const world = new World();
 before(async () => {
@@ -183,8 +183,11 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await page.locator("[data-next]").getByText("Verified", { exact: true }).waitFor();
   await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
-  await page.locator("[data-merge-size]").getByText("main", { exact: true }).waitFor();
-  await page.locator("[data-merge-size]").getByText("1 file").waitFor();
+  const preview = page.locator("[data-merge-preview]");
+  await preview.getByText("main", { exact: true }).waitFor();
+  await preview.locator("[data-merge-size]").getByText("1 file").waitFor();
+  await preview.getByText("No conflicts").waitFor();
+  await preview.getByText("The gates passed on exactly this result").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
   await page.locator("[data-next]").getByText("Merged into main").waitFor();
   await page.getByRole("button", { name: "Merge", exact: true }).waitFor({ state: "detached" }); // A merged loop is not offered again.
@@ -204,6 +207,7 @@ test("refused_merge_needs_a_person_and_the_agent_is_asked_to_fix_it", async () =
   const page = await world.page();
   await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
   await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
+  await page.locator("[data-merge-preview]").getByText("Windlass runs this gate on the merged result first").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
   await page.getByRole("dialog").getByRole("alert").getByText("failed on the merge into main").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
@@ -222,6 +226,43 @@ test("refused_merge_needs_a_person_and_the_agent_is_asked_to_fix_it", async () =
   await row.locator("[data-state=done]").waitFor();
   assert.equal((await world.api("GET", `/api/loops/${loop.id}`)).merge_refused, null);
   assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+// promise: work-20
+test("merge_dialog_shows_conflicts_before_anything_is_merged_and_the_agent_is_asked_to_resolve_them", async () => {
+  const loop = await world.loop("Work on it", { agent: "worker", gates: ["true"] }, { name: "clash" });
+  await world.stopped(loop.id);
+  const git = (...words) => execFileSync("git", words, { cwd: world.repo, encoding: "utf8" }).trim();
+  git("branch", "clean-target");
+  writeFileSync(join(world.repo, "work.txt"), "mine\n");
+  git("add", "work.txt");
+  git("commit", "-q", "-m", "work on it too");
+  const before = git("rev-parse", "main");
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
+  const [dialog, preview] = [page.getByRole("dialog"), page.locator("[data-merge-preview]")];
+  await preview.getByText("Conflict in 1 file").waitFor();
+  await preview.getByText("work.txt", { exact: true }).waitFor();
+  const merge = dialog.getByRole("button", { name: "Merge", exact: true });
+  assert.equal(await merge.isDisabled(), true);
+  assert.deepEqual(await violations(page), []);
+  // Another target has no conflict, and one that does not exist says so.
+  await dialog.getByLabel("Target branch").fill("clean-target");
+  await preview.getByText("No conflicts").waitFor();
+  assert.equal(await merge.isDisabled(), false);
+  await dialog.getByLabel("Target branch").fill("absent");
+  await dialog.getByRole("alert").getByText("absent").waitFor();
+  assert.equal(await merge.isDisabled(), true);
+  await dialog.getByLabel("Target branch").fill("");
+  assert.equal(git("rev-parse", "main"), before);
+  assert.equal((await world.api("GET", `/api/loops/${loop.id}`)).merge_refused, null);
+  await preview.getByRole("button", { name: "Let the agent fix it" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await world.until(loop.id, (item) => item.type === "loop_continued");
+  // The refused request for the missing branch is the browser's only complaint.
+  assert.deepEqual(page.complaints.filter((words) => !/40[09]|422|absent/.test(words)), []);
   await page.context().close();
 });
 

@@ -70,7 +70,7 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   const log = page.getByRole("log");
   await log.getByText("I look at it, turn 1.").waitFor();
   await page.locator("[data-side=coder][data-active=true]").waitFor();
-  await page.locator("[data-phase]").getByText("Waiting for the coder").waitFor();
+  await page.locator("[data-phase]").getByText("The coder").waitFor();
   world.go("first");
   await log.getByText("Claim refused.").waitFor();
   await log.getByText("Iteration 2").waitFor();

@@ -1,12 +1,9 @@
 // Goals in their order with the reason they wait, and finished work on its way to the target.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { World, becomes } from "./world.mjs";
+import { World, becomes, violations } from "./world.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const world = new World();
 before(async () => {
   world.top("queue_per_project = 1\n");
@@ -63,9 +60,7 @@ test("queue_page_fits_every_width_and_axe_finds_nothing", async () => {
     await page.locator("[data-merges]").waitFor();
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(over <= 0, `${over} px too wide at ${width}`);
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
-    assert.deepEqual(found.violations.map((violation) => `${width} ${colorScheme}: ${violation.id}: ${violation.nodes[0]?.html.slice(0, 200)}`), []);
+    assert.deepEqual((await violations(page)).map((text) => `${width} ${colorScheme}: ${text}`), []);
     if (process.env.WINDLASS_SHOTS) await page.screenshot({ path: `${process.env.WINDLASS_SHOTS}/queue-${width}-${colorScheme}.png`, fullPage: true });
     await page.context().close();
   }

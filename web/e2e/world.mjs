@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -24,6 +25,15 @@ function fromDist(url) {
   // The page of the binary asks for its own files until ours is loaded.
   if (!existsSync(file)) return undefined;
   return { path: file, contentType: TYPES[/\.\w+$/.exec(file)[0]], headers: { "content-security-policy": POLICY } };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds on a page as it is now. */
+export async function violations(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+  return found.violations.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join(" | ")}`);
 }
 
 /** What every agent's program begins with: it speaks neutral events and can be held by the test. */

@@ -11,7 +11,7 @@ use windlass_core::residue::Leftover;
 use windlass_engine::call::Called;
 use windlass_engine::trust::Demand;
 use windlass_engine::view::LoopView;
-use windlass_workspace::MergeOutcome;
+use windlass_workspace::{MergeOutcome, MergeSize};
 
 /// An agent as this machine has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,36 @@ pub struct MergeReport {
     pub warnings: Vec<String>,
     /// The command that has the agent resolve conflicts.
     #[serde(default)]
+    pub next: Option<String>,
+}
+
+/// What a merge would do.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MergePreviewReport {
+    pub name: String,
+    /// The loop's branch.
+    pub branch: String,
+    pub into: String,
+    /// Commits that the target does not have; with 0 there is nothing to merge.
+    pub commits: u64,
+    /// Commits of the target since the branch left it.
+    pub behind: u64,
+    /// What the target would gain.
+    #[serde(flatten)]
+    pub size: MergeSize,
+    /// Files that both sides changed, so that the merge would be refused.
+    pub conflicts: Vec<String>,
+    /// The checkout whose files would move along.
+    pub checkout: Option<PathBuf>,
+    /// Uncommitted files in that checkout that the merge would overwrite, so that it would be refused.
+    pub in_the_way: Vec<String>,
+    /// The gates of the merged result.
+    pub gates: Vec<String>,
+    /// They passed on exactly this result already; otherwise they run on it before the target moves.
+    pub gates_passed: bool,
+    /// What the user should know of what would be merged.
+    pub warnings: Vec<String>,
+    /// The command that has the agent resolve conflicts.
     pub next: Option<String>,
 }
 

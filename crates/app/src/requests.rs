@@ -173,6 +173,17 @@ pub struct MergeLoop {
     pub message: Option<String>,
 }
 
+/// What a merge would do; it changes nothing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PreviewMerge {
+    #[schemars(skip)]
+    pub id: String,
+    /// The branch to merge into; the one that the loop started from if left out.
+    pub into: Option<String>,
+    pub squash: bool,
+}
+
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CleanLoop {

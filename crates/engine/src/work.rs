@@ -105,6 +105,11 @@ fn record(state: &LoopState, iteration: u32) -> Result<(usize, &IterationRecord)
     records.rfind(|(_, record)| record.iteration == iteration).ok_or(NoSuchPoint::NoIteration { iteration, last })
 }
 
+/// Whether the loop's gates passed on exactly this tree.
+pub fn judged(state: &LoopState, tree: &str) -> bool {
+    state.is_verified() && state.workspace.as_ref().is_some_and(|known| known.tree.as_deref() == Some(tree))
+}
+
 impl Engine {
     /// What the journal remembers of a loop's workspace.
     pub fn workspace(&self, state: &LoopState) -> Result<Workspace, EngineError> {
@@ -162,12 +167,8 @@ impl Engine {
             MergePlan::Ready(planned) => planned,
             MergePlan::Over(outcome) => return Ok(Merged::Outcome(outcome)),
         };
-        let judged = state
-            .workspace
-            .as_ref()
-            .is_some_and(|known| state.is_verified() && known.tree.as_ref() == Some(&planned.tree));
         if gates
-            && !judged
+            && !judged(state, &planned.tree)
             && let Some(red) = crate::driver::judge_merge(self, state, &planned.commit).await?
         {
             return Ok(Merged::Red { into: planned.into, gate: red });

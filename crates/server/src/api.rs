@@ -15,10 +15,10 @@ use windlass_app::{
     Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, LoopFindings, LoopJournal,
     LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
     MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
-    Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes,
-    ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange,
-    SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop,
-    StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
+    PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop,
+    ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView,
+    SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop,
+    StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -210,6 +210,10 @@ fn of_loops(table: Table) -> Table {
         .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Approve its work"))
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))
+        .ask::<PreviewMerge>(Route::get(
+            "/api/loops/{id}/merge",
+            "What a merge would do, as in `merge --dry-run --json`",
+        ))
         .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as in `merge --json`"))
         .ask::<MinimiseSteps>(Route::get("/api/loops/{id}/minimise", "Steps of `minimise`, as they are recorded"))
         .ask::<MinimiseLoop>(Route::post(

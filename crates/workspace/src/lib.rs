@@ -73,8 +73,8 @@ pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::DiffTo;
 pub use merge::{
-    Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergeRequest,
-    PlannedMerge, TargetMerged,
+    Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergePreview,
+    MergeRequest, MergeSize, PlannedMerge, TargetMerged,
 };
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
 pub use remove::Removed;

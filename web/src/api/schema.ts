@@ -590,7 +590,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** What a merge would do, as in `merge --dry-run --json` */
+        get: operations["get_loops_id_merge"];
         put?: never;
         /** Merge its branch, as in `merge --json` */
         post: operations["post_loops_id_merge"];
@@ -3739,6 +3740,43 @@ export interface components {
             files: string[];
             /** @constant */
             type: "conflicts";
+        };
+        /** @description What a merge would do. */
+        MergePreviewReport: {
+            /** Format: uint64 */
+            added: number;
+            /**
+             * Format: uint64
+             * @description Commits of the target since the branch left it.
+             */
+            behind: number;
+            /** @description The loop's branch. */
+            branch: string;
+            /** @description The checkout whose files would move along. */
+            checkout: string | null;
+            /**
+             * Format: uint64
+             * @description Commits that the target does not have; with 0 there is nothing to merge.
+             */
+            commits: number;
+            /** @description Files that both sides changed, so that the merge would be refused. */
+            conflicts: string[];
+            /** Format: uint64 */
+            files: number;
+            /** @description The gates of the merged result. */
+            gates: string[];
+            /** @description They passed on exactly this result already; otherwise they run on it before the target moves. */
+            gates_passed: boolean;
+            /** @description Uncommitted files in that checkout that the merge would overwrite, so that it would be refused. */
+            in_the_way: string[];
+            into: string;
+            name: string;
+            /** @description The command that has the agent resolve conflicts. */
+            next: string | null;
+            /** Format: uint64 */
+            removed: number;
+            /** @description What the user should know of what would be merged. */
+            warnings: string[];
         };
         /** @description What came of a merge. */
         MergeReport: {
@@ -8428,6 +8466,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Mark"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_merge: {
+        parameters: {
+            query?: {
+                /** @description The branch to merge into; the one that the loop started from if left out. */
+                into?: string | null;
+                squash?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a merge would do, as in `merge --dry-run --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergePreviewReport"];
                 };
             };
             /** @description The request is not understood */

@@ -41,6 +41,7 @@ export type UsageReport = Schemas["UsageReport"];
 export type ReportRow = Schemas["ReportRow"];
 export type RecipeRow = Schemas["RecipeRow"];
 export type InitReport = Schemas["InitReport"];
+export type MergePreview = Schemas["MergePreviewReport"];
 export type MergeReport = Schemas["MergeReport"];
 export type RefusedMerge = Schemas["RefusedMerge"];
 export type TakeoverReport = Schemas["TakeoverReport"];

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { setShortcuts, shortcutsOn } from "../lib/keys";
-import { Dialog, Toggle } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Toggle } from "../ui/primitives";
 
 const GROUPS = [
   { title: "keys.everywhere", keys: [["?", "keys.help"], ["Ctrl+K", "palette.title"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g q", "keys.go_queue"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g u", "keys.go_usage"], ["g s", "keys.go_settings"], ["/", "keys.search"], ["Ctrl+Enter", "keys.send"]] },
@@ -10,11 +11,11 @@ const GROUPS = [
   { title: "keys.in_search", keys: [["Enter", "keys.earlier_hit"], ["Shift+Enter", "keys.later_hit"], ["n", "keys.earlier_hit"], ["N", "keys.later_hit"], ["Esc", "keys.close"]] },
 ] as const;
 
-export function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const [on, setOn] = useState(shortcutsOn);
   return (
-    <Dialog open={open} onClose={onClose} title={t("keys.title")} wide>
+    <Dialog open onClose={onClose} title={t("keys.title")} wide>
       <div className="grid gap-x-8 gap-y-4 sm:grid-cols-2">
         {GROUPS.map((group) => (
           <section key={group.title}>

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { baseName } from "../lib/format";
 import { useLoops } from "../loops/useLoops";
 import { Search } from "../ui/icons";
-import { Dialog } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
 import { matching, useAllCommands, type Command } from "./commands";
 
 type Offered = Command & { more?: string };

@@ -2,20 +2,20 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import clsx from "clsx";
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
-import { hasSession, logOut } from "../api/session";
 import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
-import { dismiss, say, toastStore } from "../lib/toast";
+import { dismiss, toastStore } from "../lib/toast";
 import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Queue, Robot, Search } from "../ui/icons";
-import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
-import { useAttention, useNotificationSwitch } from "./attention";
+import { Button, IconButton } from "../ui/primitives";
+import { useAttention } from "./attention";
 import { useCommands, type Command } from "./commands";
 import { useConnection } from "./connection";
-import { KeysDialog } from "./KeysDialog";
 import { useTheme, type Theme } from "./theme";
 
+const KeysDialog = lazy(() => import("./KeysDialog"));
 const Palette = lazy(() => import("./Palette"));
+const Preferences = lazy(() => import("./Preferences"));
 
 const PLACES = [
   { to: "/", key: "nav.loops", icon: List, keys: "g l" },
@@ -28,8 +28,8 @@ const PLACES = [
 ] as const;
 
 export function Shell() {
-  const { t, i18n } = useTranslation();
-  const [theme, setTheme] = useTheme();
+  const { t } = useTranslation();
+  const [, setTheme] = useTheme();
   const [keysShown, showKeys] = useState(false);
   const [searching, search] = useState(false);
   const navigate = useNavigate();
@@ -76,43 +76,25 @@ export function Shell() {
         <ConnectionMark />
         <IconButton label={`${t("palette.title")} (Ctrl+K)`} className="max-sm:hidden" onClick={() => search(true)}><Search /></IconButton>
         <span className="hidden sm:block"><IconButton label={t("keys.title")} onClick={() => showKeys(true)}><Keyboard /></IconButton></span>
-        <Menu trigger={<IconButton label={t("nav.preferences")}><Half /></IconButton>}>
-          <p className="px-2 pt-1 text-xs text-soft">{t("theme.label")}</p>
-          {(["system", "light", "dark"] as Theme[]).map((name) => (
-            <MenuItem key={name} checked={theme === name} onSelect={() => setTheme(name)}>{t(`theme.${name}`)}</MenuItem>
-          ))}
-          <p className="border-t border-line px-2 pt-2 text-xs text-soft">{t("nav.language")}</p>
-          {languages.map(({ code, name }) => (
-            <MenuItem key={code} checked={i18n.language === code} onSelect={() => void setLanguage(code)}><span lang={code}>{name}</span></MenuItem>
-          ))}
-          <NotifyItem />
-          {hasSession() ? (
-            <div className="mt-1 border-t border-line pt-1">
-              <MenuItem onSelect={() => void logOut().then(() => location.assign("/"))}>{t("login.log_out")}</MenuItem>
-            </div>
-          ) : null}
-        </Menu>
+        <PreferencesMenu />
       </header>
       <ConnectionBar />
       <main id="main" tabIndex={0} className="min-h-0 grow overflow-auto outline-none">
         <Outlet />
       </main>
       <Toasts />
-      <KeysDialog open={keysShown} onClose={() => showKeys(false)} />
+      {keysShown ? <Suspense fallback={null}><KeysDialog onClose={() => showKeys(false)} /></Suspense> : null}
       {searching ? <Suspense fallback={null}><Palette onClose={() => search(false)} /></Suspense> : null}
     </div>
   );
 }
 
-function NotifyItem() {
+/** Its menu is loaded when it is wanted. */
+function PreferencesMenu() {
   const { t } = useTranslation();
-  const { on, possible, toggle } = useNotificationSwitch();
-  if (!possible) return null;
-  return (
-    <div className="mt-1 border-t border-line pt-1">
-      <MenuItem checked={on} onSelect={() => void toggle().then((now) => say(t(`notify.${now}`), { bad: now === "denied" }))}>{t("notify.label")}</MenuItem>
-    </div>
-  );
+  const [wanted, want] = useState(false);
+  const trigger = <IconButton label={t("nav.preferences")} aria-haspopup="menu" onClick={() => want(true)}><Half /></IconButton>;
+  return wanted ? <Suspense fallback={trigger}><Preferences /></Suspense> : trigger;
 }
 
 function Mark() {

@@ -1,31 +1,31 @@
-import { useState, useSyncExternalStore } from "react";
-import { remember, remembered } from "../lib/storage";
+import { useSyncExternalStore } from "react";
+import { remember } from "../lib/storage";
 
 export type Theme = "system" | "light" | "dark";
 
+/** What was chosen, the same wherever it is shown. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
-  const [theme, set] = useState<Theme>(() => (remembered("theme") as Theme | null) ?? "system");
-  return [
-    theme,
-    (next) => {
-      remember("theme", next === "system" ? null : next);
-      if (next === "system") delete document.documentElement.dataset["theme"];
-      else document.documentElement.dataset["theme"] = next;
-      set(next);
-    },
-  ];
+  return [useSyncExternalStore(watchShade, chosen), setTheme];
+}
+
+const chosen = () => (document.documentElement.dataset["theme"] as Theme | undefined) ?? "system";
+
+function setTheme(next: Theme) {
+  remember("theme", next === "system" ? null : next);
+  if (next === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = next;
 }
 
 const SYSTEM = "(prefers-color-scheme: dark)";
 
 function watchShade(changed: () => void): () => void {
   const system = matchMedia(SYSTEM);
-  const chosen = new MutationObserver(changed);
+  const attribute = new MutationObserver(changed);
   system.addEventListener("change", changed);
-  chosen.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  attribute.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   return () => {
     system.removeEventListener("change", changed);
-    chosen.disconnect();
+    attribute.disconnect();
   };
 }
 

@@ -10,7 +10,8 @@ import { LOOPS } from "../loops/useLoops";
 import { AgentOptions, useInstalledAgents } from "../pages/agentChoice";
 import { TrustBox, isAgreed, seenOf } from "../pages/TrustBox";
 import { Branch } from "../ui/icons";
-import { Button, Dialog, Field, Loading, Problem } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Button, Field, Loading, Problem } from "../ui/primitives";
 import { forkBody, forkPoints, type ForkForm } from "./fork";
 
 /** A new loop from a checkpoint of this one, with another agent, model or goal. */

@@ -5,7 +5,8 @@ import type { TakeoverReport } from "../api/types";
 import type { Target } from "../loops/actions";
 import { LOOPS } from "../loops/useLoops";
 import { CopyText } from "../ui/CopyText";
-import { Button, Dialog, Problem } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Button, Problem } from "../ui/primitives";
 import { useRole } from "./roles";
 
 /** Pauses the loop and says where a person continues by hand. */

@@ -1,15 +1,15 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopSummary } from "../api/types";
 import { MOST, canCompare } from "../compare/facts";
 import { say } from "../lib/toast";
 import { Columns, Cross, Pause, Play, Stop, Trash } from "../ui/icons";
-import { Button, Dialog, IconButton } from "../ui/primitives";
+import { Button, IconButton } from "../ui/primitives";
 import { BULK, takes, useBulk, type BulkVerb } from "./bulk";
 
 const ICON = { pause: Pause, resume: Play, stop: Stop, clean: Trash } as const;
-const NAMED = 8;
+const BulkDialog = lazy(() => import("./BulkDialog"));
 
 /** What can be done with the loops that are marked. */
 export function BulkBar({ marked, onClear }: { marked: readonly LoopSummary[]; onClear: () => void }) {
@@ -36,12 +36,7 @@ export function BulkBar({ marked, onClear }: { marked: readonly LoopSummary[]; o
       {canCompare(marked) ? <Link to="/compare" search={{ loops: marked.map((loop) => loop.id).join(",") }} className="inline-flex min-h-7 items-center gap-1.5 rounded-md border border-line-strong bg-panel px-2 text-xs font-medium hover:bg-sunken"><Columns className="size-3.5" />{t("compare.action")} <span className="figures">{marked.length}</span></Link> : <Button small disabled title={t("compare.rule", { count: MOST })}><Columns className="size-3.5" />{t("compare.action")}</Button>}
       <IconButton label={t("bulk.clear")} className="ml-auto" onClick={onClear}><Cross /></IconButton>
       {asked ? (
-        <Dialog open onClose={() => ask(null)} title={t(`bulk.ask_${asked}`, { count: chosen.length })} footer={<><Button onClick={() => ask(null)}>{t("action.cancel")}</Button><Button tone={asked === "stop" || asked === "clean" ? "danger" : "accent"} disabled={left > 0} onClick={() => void act()}>{left > 0 ? t("bulk.left", { count: left }) : t(`bulk.${asked}`)}</Button></>}>
-          <p className="mb-2 text-sm text-soft">{t(`bulk.text_${asked}`)}</p>
-          <ul className="list-disc pl-5 text-sm">{chosen.slice(0, NAMED).map((loop) => <li key={loop.id} className="break-words">{loop.name}</li>)}</ul>
-          {chosen.length > NAMED ? <p className="pl-5 text-sm text-soft">{t("bulk.more", { count: chosen.length - NAMED })}</p> : null}
-          {marked.length > chosen.length ? <p className="mt-2 text-sm text-wait">{t("bulk.skipped", { count: marked.length - chosen.length })}</p> : null}
-        </Dialog>
+        <Suspense fallback={null}><BulkDialog verb={asked} chosen={chosen} skipped={marked.length - chosen.length} left={left} onClose={() => ask(null)} onAct={() => void act()} /></Suspense>
       ) : null}
     </div>
   );

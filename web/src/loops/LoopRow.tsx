@@ -80,7 +80,7 @@ function Doing({ loop }: { loop: LoopSummary }) {
   const { t } = useTranslation();
   const status = statusName(loop.status);
   return (
-    <p className="truncate text-xs text-soft">
+    <p className="text-xs text-soft sm:truncate">
       {loop.merge_refused ? <><span data-doing className="font-medium text-bad">{refusedMergeWords(loop.merge_refused, t)}</span> · </> : null}
       {status === "completed" || loop.merge_refused ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
       <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /></span>

@@ -3,7 +3,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, send } from "../api/client";
 import type { MilestoneBoard } from "../api/types";
-import { Button, Dialog, Field, Problem, Toggle } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Button, Field, Problem, Toggle } from "../ui/primitives";
 import { linesOf } from "./newLoop";
 
 export function NewMilestoneDialog({ open, project, onClose, onMade }: { open: boolean; project: string; onClose: () => void; onMade: (board: MilestoneBoard) => void }) {

@@ -4,7 +4,8 @@ import { useTranslation } from "react-i18next";
 import { Refusal, getExact, query, send } from "../api/client";
 import type { Demand, LoopView, MilestoneReport, Seen, SettingsView } from "../api/types";
 import { Play } from "../ui/icons";
-import { Button, Dialog, Field, Problem } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Button, Field, Problem } from "../ui/primitives";
 import { AgentOptions, useInstalledAgents } from "./agentChoice";
 import { TrustBox, isAgreed, seenOf } from "./TrustBox";
 

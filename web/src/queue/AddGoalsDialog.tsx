@@ -10,7 +10,8 @@ import { linesOf } from "../pages/newLoop";
 import { projectName } from "../pages/ProjectPicker";
 import { TrustBox, isAgreed, seenOf } from "../pages/TrustBox";
 import { Plus } from "../ui/icons";
-import { Button, Dialog, Field, Problem, Toggle } from "../ui/primitives";
+import { Dialog } from "../ui/Dialog";
+import { Button, Field, Problem, Toggle } from "../ui/primitives";
 
 /** Goals for the queue, a line each; all of them are added, or none. */
 export function AddGoalsDialog({ projects, project: first, goals, onClose }: { projects: ProjectView[]; project: string; goals: readonly GoalView[]; onClose: () => void }) {

@@ -1,12 +1,11 @@
-// The page's building blocks: plain elements with one look, Radix where behaviour is hard to get right.
+// The page's building blocks: plain elements with one look. What needs Radix is in files of its own, which the first page does
+// not load.
 
 import clsx from "clsx";
-import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as RadixSwitch } from "radix-ui";
 import { Children, cloneElement, forwardRef, isValidElement, useId, type ComponentProps, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, Unreachable } from "../api/client";
 import { hintWords, problemWords } from "../api/problem";
-import { Check, Cross } from "./icons";
 
 type Tone = "plain" | "accent" | "danger" | "quiet";
 const TONES: Record<Tone, string> = {
@@ -34,42 +33,11 @@ export function IconButton({ label, children, className, small = false, ...rest 
   );
 }
 
-/** Who opens a dialog wants to write, or to say yes; not to close it. */
-function intoFields(event: Event) {
-  const content = event.currentTarget as HTMLElement;
-  const first = content.querySelector<HTMLElement>("textarea, input, select") ?? content.querySelector<HTMLElement>("footer button:last-child");
-  if (!first) return;
-  event.preventDefault();
-  first.focus();
-}
-
-/** A dialog without Radix' own overlay: that one adds a style element, which the page's policy refuses. */
-export function Dialog({ open, onClose, title, children, footer, wide = false }: { open: boolean; onClose: () => void; title: string; children: ReactNode; footer?: ReactNode; wide?: boolean }) {
-  const { t } = useTranslation();
-  return (
-    <RadixDialog.Root open={open} onOpenChange={(now) => !now && onClose()}>
-      <RadixDialog.Portal>
-        <div className="fixed inset-0 z-40 bg-black/40" aria-hidden />
-        <RadixDialog.Content aria-describedby={undefined} onOpenAutoFocus={intoFields} className={clsx("card fixed top-1/2 left-1/2 z-50 flex max-h-[88vh] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col shadow-pop", wide ? "max-w-2xl" : "max-w-md")}>
-          <header className="flex items-center justify-between gap-2 border-b border-line px-4 py-2.5">
-            <RadixDialog.Title>{title}</RadixDialog.Title>
-            <RadixDialog.Close asChild>
-              <IconButton label={t("action.close")}><Cross /></IconButton>
-            </RadixDialog.Close>
-          </header>
-          <div className="overflow-y-auto px-4 py-3">{children}</div>
-          {footer ? <footer className="flex flex-wrap justify-end gap-2 border-t border-line px-4 py-3">{footer}</footer> : null}
-        </RadixDialog.Content>
-      </RadixDialog.Portal>
-    </RadixDialog.Root>
-  );
-}
-
 export function Switch({ checked, onChange, label, id }: { checked: boolean; onChange: (checked: boolean) => void; label: string; id?: string }) {
   return (
-    <RadixSwitch.Root id={id} checked={checked} onCheckedChange={onChange} aria-label={label} className="relative h-6 w-11 shrink-0 rounded-full border border-line-strong bg-sunken data-[state=checked]:border-accent data-[state=checked]:bg-accent">
-      <RadixSwitch.Thumb className="block size-4.5 translate-x-0.5 rounded-full bg-line-strong transition-transform data-[state=checked]:translate-x-[1.35rem] data-[state=checked]:bg-accent-ink" />
-    </RadixSwitch.Root>
+    <button type="button" role="switch" id={id} aria-checked={checked} aria-label={label} onClick={() => onChange(!checked)} className={clsx("relative h-6 w-11 shrink-0 rounded-full border", checked ? "border-accent bg-accent" : "border-line-strong bg-sunken")}>
+      <span className={clsx("block size-4.5 rounded-full transition-transform", checked ? "translate-x-[1.35rem] bg-accent-ink" : "translate-x-0.5 bg-line-strong")} />
+    </button>
   );
 }
 
@@ -79,36 +47,7 @@ export function Toggle({ label, checked, onChange }: { label: string; checked: b
 }
 
 export function Slider({ value, min, max, label, onChange }: { value: number; min: number; max: number; label: string; onChange: (value: number) => void }) {
-  return (
-    <RadixSlider.Root value={[value]} min={min} max={max} step={1} onValueChange={([next]) => next !== undefined && onChange(next)} className="relative flex h-6 w-full touch-none items-center select-none">
-      <RadixSlider.Track className="relative h-1.5 grow rounded-full bg-sunken ring-1 ring-line">
-        <RadixSlider.Range className="absolute h-full rounded-full bg-accent" />
-      </RadixSlider.Track>
-      <RadixSlider.Thumb aria-label={label} className="block size-5 rounded-full border-2 border-accent bg-panel shadow" />
-    </RadixSlider.Root>
-  );
-}
-
-export function Menu({ trigger, children }: { trigger: ReactNode; children: ReactNode }) {
-  return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content align="end" sideOffset={4} collisionPadding={8} className="card z-50 min-w-44 p-1 shadow-pop">{children}</DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
-  );
-}
-
-export function MenuItem({ onSelect, children, checked, disabled = false }: { onSelect: () => void; children: ReactNode; checked?: boolean; disabled?: boolean }) {
-  const look = "flex cursor-pointer items-center gap-2 rounded px-2 py-1.5 text-sm outline-none data-[disabled]:opacity-45 data-[highlighted]:bg-accent-soft";
-  if (checked === undefined) return <DropdownMenu.Item disabled={disabled} onSelect={onSelect} className={look}>{children}</DropdownMenu.Item>;
-  return (
-    <DropdownMenu.CheckboxItem checked={checked} onSelect={onSelect} className={look}>
-      <span className="w-3.5" aria-hidden>{checked ? <Check className="size-3.5" /> : null}</span>
-      {children}
-    </DropdownMenu.CheckboxItem>
-  );
+  return <input type="range" aria-label={label} value={value} min={min} max={max} onChange={(event) => onChange(event.target.valueAsNumber)} className="h-6 w-full accent-accent" />;
 }
 
 /** Nothing here, and why, and what to do about it. */
@@ -145,7 +84,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: (() => v
     <div role="alert" className="m-3 rounded-md border border-bad bg-bad-soft px-3 py-2 text-sm text-bad">
       <p className="font-medium break-words">{message}</p>
       {detail.length > 0 ? <p className="break-words">{detail.join(" ")}</p> : null}
-      {refusal?.causes?.length ? <p className="mt-1 break-words">{refusal.causes.join(" · ")}</p> : null}
+      {refusal?.causes?.length ? <ul className="output mt-1 max-h-60 overflow-auto text-xs">{refusal.causes.map((cause, index) => <li key={index} className="break-words">{cause}</li>)}</ul> : null}
       {hint ? <p className="mt-1 break-words text-ink">{hint}</p> : null}
       {onRetry ? <Button small className="mt-2" onClick={onRetry}>{t("action.retry")}</Button> : null}
     </div>

@@ -18,6 +18,8 @@ const HEIGHT = 160;
 const WIDTH = 640;
 const LEFT = 56;
 const BOTTOM = 20;
+/** For the name of a limit above the highest line. */
+const TOP = 8;
 
 /** Stacked columns, with a line across for a limit and another for what is yet to come. */
 export function Columns({ columns, names, show, label, limit }: { columns: readonly ChartColumn[]; names: readonly string[]; show: (value: number) => string; label: string; limit?: { value: number; label: string } | undefined }) {
@@ -33,7 +35,7 @@ export function Columns({ columns, names, show, label, limit }: { columns: reado
       <ul className="mb-1 flex flex-wrap gap-x-3 text-xs text-soft">
         {names.map((name, index) => <li key={name} className="inline-flex items-center gap-1.5"><span aria-hidden className={clsx("size-2.5 rounded-xs", GROUNDS[index % GROUNDS.length])} />{name}</li>)}
       </ul>
-      <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT + BOTTOM}`} className="figures block max-h-56 w-full text-[10px]" preserveAspectRatio="xMinYMid meet">
+      <svg role="img" aria-label={label} viewBox={`0 ${-TOP} ${WIDTH} ${TOP + HEIGHT + BOTTOM}`} className="figures block max-h-80 w-full text-[10px]" preserveAspectRatio="xMinYMid meet">
         {steps.map((step) => (
           <g key={step}>
             <line x1={LEFT} x2={WIDTH} y1={y(step)} y2={y(step)} className="stroke-line" />
@@ -77,7 +79,7 @@ export function Rise({ values, limit, each, show, label, limitLabel }: { values:
   const x = (count: number) => LEFT + ((WIDTH - LEFT) * count) / across;
   const points = [0, ...values].map((value, index) => `${x(index)},${y(value)}`).join(" ");
   return (
-    <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT + BOTTOM}`} className="figures block max-h-56 w-full text-[10px]" preserveAspectRatio="xMinYMid meet">
+    <svg role="img" aria-label={label} viewBox={`0 ${-TOP} ${WIDTH} ${TOP + HEIGHT + BOTTOM}`} className="figures block max-h-80 w-full text-[10px]" preserveAspectRatio="xMinYMid meet">
       {steps.map((step) => (
         <g key={step}>
           <line x1={LEFT} x2={WIDTH} y1={y(step)} y2={y(step)} className="stroke-line" />

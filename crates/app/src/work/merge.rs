@@ -8,15 +8,15 @@ use windlass_core::machine::{Input, LoopState, Merge, MergeObstacle, RefusedMerg
 use windlass_core::stop::Outcome;
 use windlass_engine::driver::RedGate;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::work::Merged;
-use windlass_workspace::{MergeOutcome, MergeRequest};
+use windlass_engine::work::{Merged, judged};
+use windlass_workspace::{MergeOutcome, MergePreview, MergeRequest};
 
 use super::{at_rest, has_own_workspace};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
-use crate::reports::MergeReport;
+use crate::reports::{MergePreviewReport, MergeReport};
 use crate::request::Request;
-use crate::requests::MergeLoop;
+use crate::requests::{MergeLoop, PreviewMerge};
 use crate::words::one_line;
 
 impl Request for MergeLoop {
@@ -28,9 +28,39 @@ impl Request for MergeLoop {
     }
 }
 
-/// Merges a loop's branch; the loop has to be at rest.
-async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
-    let state = &held.state;
+impl Request for PreviewMerge {
+    type Report = MergePreviewReport;
+    const NAME: &'static str = "merge_preview";
+
+    async fn perform(self, here: &Local) -> Result<MergePreviewReport, Problem> {
+        let state = here.state_of(&self.id).await?;
+        let engine = here.readable().await?;
+        let warnings = mergeable(&engine, &state).await?;
+        let workspace = engine.workspace(&state)?;
+        let preview = engine.workspaces.preview_merge(&workspace, self.into.as_deref(), self.squash).await?;
+        let gates_passed = preview.tree.as_deref().is_some_and(|tree| judged(&state, tree));
+        let next = if preview.conflicts.is_empty() { None } else { continue_command(&state, self.into.as_deref()) };
+        let MergePreview { into, commits, behind, conflicts, size, checkout, in_the_way, tree: _ } = preview;
+        Ok(MergePreviewReport {
+            name: state.name.clone(),
+            branch: workspace.branch,
+            into,
+            commits,
+            behind,
+            size,
+            conflicts,
+            checkout,
+            in_the_way,
+            gates: state.spec.gates.iter().map(|gate| gate.command.clone()).collect(),
+            gates_passed,
+            warnings,
+            next,
+        })
+    }
+}
+
+/// Refuses a loop whose branch cannot be merged now. Otherwise, what the user should know of its work.
+async fn mergeable(engine: &Engine, state: &LoopState) -> Result<Vec<String>, Problem> {
     let name = &state.name;
     at_rest(state)?;
     if !has_own_workspace(state) {
@@ -45,6 +75,14 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
         warnings.push(format!("{name} is {word}; its work is not verified"));
     }
     warnings.extend(left_out(engine, state).await);
+    Ok(warnings)
+}
+
+/// Merges a loop's branch; the loop has to be at rest.
+async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
+    let state = &held.state;
+    let name = &state.name;
+    let warnings = mergeable(engine, state).await?;
     let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
     let outcome = match engine.merge(state, &request, !wanted.no_gates).await? {
         Merged::Outcome(outcome) => outcome,
@@ -58,7 +96,7 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     };
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
     let next = match outcome {
-        MergeOutcome::Conflicts { .. } => continue_command(state, wanted),
+        MergeOutcome::Conflicts { .. } => continue_command(state, wanted.into.as_deref()),
         MergeOutcome::Merged { .. } | MergeOutcome::UpToDate { .. } => None,
     };
     let report = MergeReport { name: name.clone(), branch, outcome, warnings, next };
@@ -90,8 +128,8 @@ async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
 }
 
 /// The command that has the agent resolve what keeps the merge from being made. Only a completed loop is continued.
-fn continue_command(state: &LoopState, wanted: &MergeLoop) -> Option<String> {
-    let into = wanted.into.as_ref().map_or(String::new(), |into| format!(" --into {into}"));
+fn continue_command(state: &LoopState, into: Option<&str>) -> Option<String> {
+    let into = into.map_or(String::new(), |into| format!(" --into {into}"));
     state.outcome().map(|_| format!("windlass continue {}{into}", state.name))
 }
 
@@ -101,7 +139,7 @@ fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Pro
     let causes = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| one_line(line, 200)).collect();
     let name = &state.name;
     let message = format!("{name}: {} failed on the merge into {into}; merge aborted", one_line(&gate.command, 120));
-    let hint = match continue_command(state, wanted) {
+    let hint = match continue_command(state, wanted.into.as_deref()) {
         Some(command) => format!("let the agent fix it: {command}"),
         None => format!("merge without gates: windlass merge {name} --no-gates"),
     };

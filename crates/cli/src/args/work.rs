@@ -87,6 +87,7 @@ pub struct RollbackArgs {
 #[command(after_help = "\
 Examples:
   windlass merge fix-login
+  windlass merge fix-login --dry-run              show the target, size, conflicts, and gates
   windlass merge fix-login --squash -m \"Fix the login\"
   windlass merge fix-login --into develop
   windlass merge fix-login add-search --queue     add them to the merge queue
@@ -97,11 +98,14 @@ pub struct MergeArgs {
     pub names: Vec<String>,
     /// Add the named verified loops to the merge queue; without names, work the queue off: merge in order, judge each
     /// batch by all gates, give conflicts back to the loop's agent
-    #[arg(long, conflicts_with_all = ["squash", "no_gates", "message"])]
+    #[arg(long, conflicts_with_all = ["squash", "no_gates", "message", "dry_run"])]
     pub queue: bool,
     /// Take the named loops out of the merge queue
     #[arg(long, requires_all = ["queue", "names"])]
     pub remove: bool,
+    /// Show what the merge would do, without merging or running a gate. Exits with 1 if it would be refused
+    #[arg(long, conflicts_with = "message")]
+    pub dry_run: bool,
     /// Squash the loop's commits into one
     #[arg(long)]
     pub squash: bool,

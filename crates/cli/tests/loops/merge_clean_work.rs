@@ -100,6 +100,10 @@ fn merge_brings_the_branch_home_plain() {
     grown(&world);
     world.repo().write("other.txt", "x\n");
     world.repo().commit("meanwhile");
+    let (head, looked) = (world.repo().head(), call(&world, &["merge", "work", "--dry-run"]));
+    looked.assert_code(0).assert_stdout_has("3 commits, 1 file, +3 -0").assert_stdout_has("conflicts  none");
+    looked.assert_stdout_has("has 1 new commit").assert_stderr_has("not verified");
+    assert_eq!(world.repo().head(), head);
     let merged = call(&world, &["merge", "work"]);
     merged.assert_code(0).assert_stdout_has("merged into main").assert_stderr_has("not verified");
     assert_eq!(world.repo().read("work.txt"), "one\ntwo\nthree\n");
@@ -134,6 +138,9 @@ fn conflicts_are_named_and_change_nothing() {
     grown(&world);
     world.repo().write("work.txt", "mine\n");
     let mine = world.repo().commit("mine");
+    let looked = call(&world, &["merge", "work", "--dry-run"]);
+    looked.assert_code(1).assert_stdout_has("conflicts  work.txt").assert_stdout_has("windlass continue work");
+    assert_eq!(call(&world, &["status", "work", "--json"]).json()["merge_refused"], serde_json::Value::Null);
     call(&world, &["merge", "work"])
         .assert_code(1)
         .assert_stderr_has("both sides changed work.txt")

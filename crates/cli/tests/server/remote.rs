@@ -125,6 +125,8 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     both(&["proof", "work", "--format", "markdown"]).assert_code(0);
     both(&["report", "work"]).assert_code(0);
     both(&["report", "--all", "--json"]).assert_code(0);
+    both(&["merge", "work", "--dry-run"]).assert_code(0);
+    both(&["merge", "work", "--dry-run", "--json"]).assert_code(0);
     both(&["pr", "work", "--print", "--json"]).assert_code(0);
     both(&["config", "get", "retention_days", "--json"]).assert_code(0);
     both(&["list", "--all", "--status", "completed", "--since", "1d", "--json"]).assert_code(0);

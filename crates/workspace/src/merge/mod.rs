@@ -4,6 +4,7 @@
 //! branch follows only if none of its own changes would be overwritten, and its files move before the branch does, so
 //! that a merge cut off in between can be made again.
 
+mod preview;
 mod queue;
 mod target;
 
@@ -16,6 +17,7 @@ use crate::git::{FilePath, Git, GitError};
 use crate::project::Project;
 use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
 
+pub use preview::{MergePreview, MergeSize};
 pub use queue::{Advanced, BatchBuild, BatchConflict, BatchMember};
 pub use target::{MergeInRequest, TargetMerged};
 
@@ -81,34 +83,13 @@ impl Workspaces {
 
     /// Computes the merge of the loop's branch into another branch. Moves no ref and no file.
     pub async fn plan_merge(&self, workspace: &Workspace, request: &MergeRequest) -> Result<MergePlan, WorkspaceError> {
-        let Some(into) = request.into.clone().or_else(|| workspace.home.branch.clone()) else {
-            return Err(WorkspaceError::NoMergeTarget { branch: workspace.branch.clone() });
-        };
         let git = self.guarded_home_git(workspace).await?;
-        let target = format!("refs/heads/{into}");
-        let find = async |name: &str, branch: &str| {
-            let found = git.read_ref(name).await?;
-            found.ok_or_else(|| WorkspaceError::NoSuchBranch { branch: branch.to_owned() })
+        let Sides { into, old, tip } = sides(&git, workspace, request.into.as_deref()).await?;
+        let tree = match computed(&git, &old, &tip, request.squash).await? {
+            Computed::Tree(tree) => tree,
+            Computed::UpToDate => return Ok(MergePlan::Over(MergeOutcome::UpToDate { into })),
+            Computed::Conflicts(files) => return Ok(MergePlan::Over(MergeOutcome::Conflicts { into, files })),
         };
-        let old = find(&target, &into).await?;
-        let tip = find(&workspace.branch_ref(), &workspace.branch).await?;
-        if git.is_ancestor(&tip, &old).await? {
-            return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
-        }
-        let forward = git.is_ancestor(&old, &tip).await?;
-        let tree = if forward {
-            git.tree_of(&tip).await?
-        } else {
-            let MergedTree { tree, conflicts } = merged_tree(&git, &old, &tip).await?;
-            if !conflicts.is_empty() {
-                let files = conflicts.iter().map(ToString::to_string).collect();
-                return Ok(MergePlan::Over(MergeOutcome::Conflicts { into, files }));
-            }
-            tree
-        };
-        if request.squash && tree == git.tree_of(&old).await? {
-            return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
-        }
         let parents: &[&str] = if request.squash { &[&old] } else { &[&old, &tip] };
         let commit = save::commit_tree(&git, &tree, parents, &request.message).await?;
         Ok(MergePlan::Ready(PlannedMerge { commit, tree, into, old, tip }))
@@ -168,6 +149,52 @@ impl Workspaces {
         let overrides = workspace.home_trusted.overrides(&plain).await?;
         Ok(plain.overriding(overrides))
     }
+}
+
+/// The two commits of a merge.
+struct Sides {
+    into: String,
+    old: String,
+    tip: String,
+}
+
+async fn sides(git: &Git, workspace: &Workspace, into: Option<&str>) -> Result<Sides, WorkspaceError> {
+    let Some(into) = into.or(workspace.home.branch.as_deref()) else {
+        return Err(WorkspaceError::NoMergeTarget { branch: workspace.branch.clone() });
+    };
+    let find = async |name: &str, branch: &str| {
+        let found = git.read_ref(name).await?;
+        found.ok_or_else(|| WorkspaceError::NoSuchBranch { branch: branch.to_owned() })
+    };
+    let old = find(&format!("refs/heads/{into}"), into).await?;
+    let tip = find(&workspace.branch_ref(), &workspace.branch).await?;
+    Ok(Sides { into: into.to_owned(), old, tip })
+}
+
+/// What a merge makes of two commits.
+enum Computed {
+    Tree(String),
+    UpToDate,
+    Conflicts(Vec<String>),
+}
+
+async fn computed(git: &Git, old: &str, tip: &str, squash: bool) -> Result<Computed, GitError> {
+    if git.is_ancestor(tip, old).await? {
+        return Ok(Computed::UpToDate);
+    }
+    let tree = if git.is_ancestor(old, tip).await? {
+        git.tree_of(tip).await?
+    } else {
+        let MergedTree { tree, conflicts } = merged_tree(git, old, tip).await?;
+        if !conflicts.is_empty() {
+            return Ok(Computed::Conflicts(conflicts.iter().map(ToString::to_string).collect()));
+        }
+        tree
+    };
+    if squash && tree == git.tree_of(old).await? {
+        return Ok(Computed::UpToDate);
+    }
+    Ok(Computed::Tree(tree))
 }
 
 /// The tree of a merge. Files in conflict have both sides in it, between markers.

@@ -1,7 +1,7 @@
 //! Bringing the work home, going back, removing: what the user requests at the end.
 
 use crate::fixture::{Fixture, assert_clean, first, listed, next, read, write};
-use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Opened, WorkspaceError, disk_use};
+use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, MergeSize, Opened, WorkspaceError, disk_use};
 
 fn plain() -> MergeRequest {
     MergeRequest { into: None, squash: false, message: "Merge the loop\n".into() }
@@ -76,6 +76,40 @@ async fn conflicts_are_reported_with_their_files_and_nothing_changes() {
     }
     assert_eq!((fx.user_state(), fx.rev("windlass/fix")), before);
     assert_clean(&fx, &opened.workspace);
+}
+
+#[tokio::test]
+// promise: work-20
+async fn preview_shows_size_conflicts_and_files_in_the_way_and_writes_nothing() {
+    let fx = Fixture::new();
+    let opened = worked(&fx, Kind::Clone).await;
+    let workspace = &opened.workspace;
+    write(&fx.repo.join("theirs"), "1");
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "theirs"]);
+    write(&fx.repo.join("README"), "my edit\n");
+    write(&fx.repo.join("a"), "untracked, in the way");
+    write(&fx.repo.join("elsewhere"), "untracked");
+    let objects = || fx.git(&fx.repo, &["count-objects", "-v"]);
+    let before = (fx.user_state(), objects());
+    let preview = fx.workspaces.preview_merge(workspace, None, false).await.expect("preview");
+    assert_eq!((preview.commits, preview.behind, preview.into.as_str()), (2, 1, "main"));
+    assert_eq!(preview.size, MergeSize { files: 2, added: 2, removed: 1 });
+    assert!(preview.tree.is_some() && preview.conflicts.is_empty(), "{preview:?}");
+    assert_eq!((preview.in_the_way, preview.checkout), (vec!["README".to_owned(), "a".into()], Some(fx.repo.clone())));
+    fx.git(&fx.repo, &["commit", "-qam", "README too"]);
+    let before_conflict = (fx.user_state(), objects());
+    let preview = fx.workspaces.preview_merge(workspace, None, true).await.expect("preview");
+    assert_eq!((preview.tree, preview.conflicts), (None, vec!["README".to_owned()]));
+    assert_eq!(preview.size, MergeSize { files: 2, added: 2, removed: 1 });
+    assert_eq!((fx.user_state(), objects()), before_conflict);
+    assert_ne!(before, before_conflict);
+    std::fs::remove_file(fx.repo.join("a")).expect("rm");
+    fx.git(&fx.repo, &["reset", "-q", "--hard", "HEAD~1"]);
+    fx.workspaces.merge(workspace, &plain()).await.expect("merge");
+    let preview = fx.workspaces.preview_merge(workspace, None, false).await.expect("preview");
+    assert_eq!((preview.commits, preview.tree, preview.size), (0, None, MergeSize::default()));
+    assert_clean(&fx, workspace);
 }
 
 #[tokio::test]
