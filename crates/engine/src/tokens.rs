@@ -4,19 +4,45 @@
 //! them. No text is too long or too odd to be counted.
 
 use std::collections::HashMap;
+use std::iter;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tiktoken_rs::CoreBPE;
 
 /// `cl100k_base`: half the memory and load time of `o200k_base`. It counts other scripts somewhat higher, and too high
 /// is the safe side of a budget.
-static TOKENIZER: LazyLock<Option<CoreBPE>> = LazyLock::new(|| match tiktoken_rs::cl100k_base() {
-    Ok(tokenizer) => Some(tokenizer),
-    Err(error) => {
-        tracing::warn!(%error, "cannot load the tokenizer; counting three bytes per token");
-        None
+static TOKENIZER: LazyLock<Option<CoreBPE>> = LazyLock::new(|| {
+    // Without special tokens: a user's text holds none.
+    match CoreBPE::new(ranked(TABLE).collect(), iter::empty().collect(), SPLIT) {
+        Ok(tokenizer) => Some(tokenizer),
+        Err(error) => {
+            tracing::warn!(%error, "cannot load the tokenizer; counting three bytes per token");
+            None
+        }
     }
 });
+
+/// The tokens in the order of their ranks, each after a byte with its length: less than half of the base64 text that
+/// the library would put into the program. A test makes the file from the library's table and compares them.
+const TABLE: &[u8] = include_bytes!("../tables/cl100k_base.bin");
+
+/// How the encoding splits a text before it looks for tokens.
+const SPLIT: &str = concat!(
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+",
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+);
+
+/// Each token of a table with its rank.
+fn ranked(table: &[u8]) -> impl Iterator<Item = (Vec<u8>, u32)> {
+    let mut rest = table;
+    let tokens = iter::from_fn(move || {
+        let (length, after) = rest.split_first()?;
+        let (token, after) = after.split_at_checked(usize::from(*length))?;
+        rest = after;
+        Some(token.to_vec())
+    });
+    tokens.zip(0..)
+}
 
 /// Longer pieces make the tokenizer slow (a megabyte without a break took two seconds), and its patterns can overflow
 /// their stack, which panics: `o200k_base` did on a megabyte of blanks.
@@ -94,6 +120,30 @@ mod tests {
         assert_eq!(count("[... truncated for length ...]"), 7);
         assert!(count("修复了所有的测试") >= 6);
         assert_eq!(count("<|endoftext|>"), 7, "a user's text holds no special tokens");
+    }
+
+    /// `UPDATE=1` writes the table again.
+    #[test]
+    fn table_is_the_librarys() {
+        let library = tiktoken_rs::cl100k_base().unwrap();
+        let mut made = Vec::new();
+        for token in (0..).map_while(|rank| library.decode_bytes(&[rank]).ok()) {
+            made.push(u8::try_from(token.len()).unwrap());
+            made.extend(token);
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tables/cl100k_base.bin"), &made).unwrap();
+        }
+        assert!(made == TABLE, "UPDATE=1 cargo test -p windlass-engine --lib table_is_the_librarys writes it again");
+        for text in [
+            "It's  done:\n\n\tlet x = 12345;  ",
+            "修复了所有的测试",
+            "🦀 café\r\n   end   ",
+            "WE'LL SEE 100%",
+            " \n \n",
+        ] {
+            assert_eq!(count(text), library.count_ordinary(text), "{text:?}");
+        }
     }
 
     #[test]
