@@ -161,13 +161,13 @@ fn links_that_lead_out_block_a_claim_unless_the_base_has_them() {
 
 #[test]
 // promise: gates-13
-fn without_a_sandbox_a_committed_path_of_the_workspace_blocks_a_claim() {
+fn without_a_sandbox_committed_files_that_name_the_workspace_are_reported() {
     let world = World::new();
     world.repo().write(".gitignore", "*.log\n").commit("base");
     let reads = "echo 42 > kept.log; echo \"cat '$PWD/kept.log'\" > check.sh";
-    assert!(!is_verified(&world, "reads", reads, "test \"$(sh check.sh)\" = 42"));
-    let held = status(&world, "reads")["history"][0]["checkpoint"]["held_back"].clone();
-    assert_eq!(held, serde_json::json!(["check.sh (contains the path of this workspace, which is removed later)"]));
+    let agent = world.script(&format!("[[turn]]\nsteps = [{{ run = {reads:?} }}, {{ say = \"{PROMISE}\" }}]\n"));
+    let output = run(&world, &agent, &["--gate", "test \"$(sh check.sh)\" = 42", "--no-baseline"]);
+    output.assert_stdout_has("without a sandbox gates may read it: check.sh").assert_stdout_has("sandbox off");
 }
 
 #[test]

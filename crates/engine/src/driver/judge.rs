@@ -80,27 +80,38 @@ pub(super) fn hand_on(engine: &Engine, state: &LoopState) -> Result<(), Workspac
     }
 }
 
-/// What in the commit would have gates and reviewers read files that are in no commit. It blocks a claim.
-pub(super) async fn leading_out(
+/// Links in the commit that would have gates and reviewers read files that are in no commit. They block a claim.
+pub(super) async fn links_out(
     engine: &Engine,
     state: &LoopState,
     workspace: &Workspace,
-    commit: &str,
 ) -> Result<Vec<String>, WorkspaceError> {
     if !has_checkout(state) {
         return Ok(Vec::new());
     }
     let known = state.workspace.as_ref().and_then(|known| known.base_commit.as_deref());
     let tops = [workspace.dir.clone(), engine.data.judge(&state.id.0).join("tree"), workspace.home.checkout.clone()];
-    let base = known.unwrap_or(&workspace.base_commit);
-    let mut found = engine.workspaces.links_out(workspace, base, &tops).await?;
-    // In a sandbox gates do not see the workspace.
-    if state.spec.sandbox.is_off() && state.claims_done() {
-        let naming = engine.workspaces.files_naming(workspace, commit, &workspace.dir).await?;
-        let words = |file: &String| format!("{file} (contains the path of this workspace, which is removed later)");
-        found.extend(naming.iter().take(workspace::NAMED_FILES).map(words));
+    engine.workspaces.links_out(workspace, known.unwrap_or(&workspace.base_commit), &tops).await
+}
+
+/// Reports a claim without a sandbox whose files name the workspace: gates could read it. In a sandbox, they do not see it.
+pub(super) async fn names_workspace(
+    engine: &Engine,
+    state: &LoopState,
+    workspace: &Workspace,
+    commit: &str,
+) -> Result<Option<String>, WorkspaceError> {
+    if !has_checkout(state) || !state.spec.sandbox.is_off() || !state.claims_done() {
+        return Ok(None);
     }
-    Ok(found)
+    let files = engine.workspaces.files_naming(workspace, commit, &workspace.dir).await?;
+    let names = files.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if files.len() > 5 { " …" } else { "" };
+    Ok((!files.is_empty()).then(|| {
+        format!(
+            "committed files contain the path of this workspace, so without a sandbox gates may read it: {names}{more}"
+        )
+    }))
 }
 
 async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {

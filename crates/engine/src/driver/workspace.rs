@@ -265,7 +265,8 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         let conflicts = &state.continued.conflicts;
         let unresolved = context.engine.workspaces.conflict_markers(&workspace, commit, conflicts).await?;
         made.held_back.extend(unresolved.iter().map(|file| format!("{file} (has conflict markers)")));
-        made.held_back.extend(judge::leading_out(&context.engine, state, &workspace, commit).await?);
+        made.held_back.extend(judge::links_out(&context.engine, state, &workspace).await?);
+        made.notes.extend(judge::names_workspace(&context.engine, state, &workspace, commit).await?);
     }
     let mut checkpoint = checkpoint_report(made, &restored);
     checkpoint.moved_refs = moved.into_iter().map(journalled).collect();
