@@ -11,6 +11,7 @@ const world = new World();
 before(async () => {
   world.agent("stubborn", `append("try.txt", "try " + iteration + "\\n"); await usage(100, 20, 0.1, "haiku"); await say("I am sure."); await say(DONE);`);
   world.agent("worker", `append("work.txt", "more\\n"); await usage(1000, 200, 0.5, "opus"); await say("I worked."); await say(DONE);`);
+  world.agent("resolver", `write("work.txt", "resolved " + iteration + "\\n"); await say(DONE);`);
   world.agent("judge", `await say("I have read it all, and it is good."); ${REVIEW({ verdict: "clean" })}`);
   world.agent("changer", `write("README.md", "a market\\n"); write("src/one.txt", "one\\n"); write("src/long.txt", "a line\\n".repeat(1200)); await say(DONE);`);
   world.agent("writer", `append("work.txt", "more\\n"); await say("# Done\\n\\n- first\\n- **bold**\\n\\n<img src=x onerror=alert(1)> [link](javascript:alert(1)) ![picture](https://example.com/x.png)\\n"); await say(DONE);`);
@@ -231,7 +232,7 @@ test("refused_merge_needs_a_person_and_the_agent_is_asked_to_fix_it", async () =
 
 // promise: work-20
 test("merge_dialog_shows_conflicts_before_anything_is_merged_and_the_agent_is_asked_to_resolve_them", async () => {
-  const loop = await world.loop("Work on it", { agent: "worker", gates: ["true"] }, { name: "clash" });
+  const loop = await world.loop("Work on it", { agent: "resolver", gates: ["true"] }, { name: "clash" });
   await world.stopped(loop.id);
   const git = (...words) => execFileSync("git", words, { cwd: world.repo, encoding: "utf8" }).trim();
   git("branch", "clean-target");
@@ -260,7 +261,10 @@ test("merge_dialog_shows_conflicts_before_anything_is_merged_and_the_agent_is_as
   assert.equal((await world.api("GET", `/api/loops/${loop.id}`)).merge_refused, null);
   await preview.getByRole("button", { name: "Let the agent fix it" }).click();
   await dialog.waitFor({ state: "detached" });
-  await world.until(loop.id, (item) => item.type === "loop_continued");
+  // The agent resolves them, and the same dialog says so.
+  await becomes(async () => { const { iterations, status } = await world.api("GET", `/api/loops/${loop.id}`); return [iterations, status]; }, [2, "completed"]);
+  await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
+  await preview.getByText("No conflicts").waitFor();
   // The refused request for the missing branch is the browser's only complaint.
   assert.deepEqual(page.complaints.filter((words) => !/40[09]|422|absent/.test(words)), []);
   await page.context().close();
