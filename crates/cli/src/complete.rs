@@ -1,10 +1,10 @@
-//! Completions that know what there is: loops, agents, recipes and milestones of this directory.
+//! Completions that know what there is: loops, agents, recipes and milestones of this directory, and settings.
 //!
 //! Nothing here writes or fails: whatever cannot be read completes to nothing.
 
 use clap_complete::engine::CompletionCandidate;
 use windlass_app::{App, ListLoops, LoopSummary, MilestonesOf, RecipesOf};
-use windlass_engine::config::Options;
+use windlass_engine::config::{KEYS, Options};
 
 use crate::style::one_line;
 
@@ -47,6 +47,11 @@ pub fn milestones() -> Vec<CompletionCandidate> {
     let board = ask(async |app| app.run(MilestonesOf { project: project(app).await? }).await.ok());
     let named = board.into_iter().flat_map(|board| board.milestones);
     candidates(named.map(|milestone| (milestone.id, one_line(&milestone.title, 60))))
+}
+
+/// Every setting.
+pub fn settings() -> Vec<CompletionCandidate> {
+    candidates(KEYS.iter().map(|key| (key.name.to_owned(), one_line(key.doc, 60))))
 }
 
 fn candidates(named: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {

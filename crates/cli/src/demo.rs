@@ -50,7 +50,7 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     };
     let exit = run::run(&crate::locally(Some(&dir))?, None, &run_args).await?;
     if !demo.json {
-        print("\nThis was real git and a real gate; nothing was spent. Remove it with: windlass clean demo\n");
+        print("\nThis was real git and a real gate; nothing was spent.\nRemove it with: windlass clean demo\n");
     }
     Ok(exit)
 }

@@ -106,8 +106,11 @@ fn hanging(line: &str) -> usize {
 }
 
 /// Breaks a text between words, so that its lines end before `width`: the first starts at column `at`, the others at `indent`.
-/// A word that fits on no line stays whole: it is often a path, to be copied.
+/// A word that fits on no line stays whole: it is often a path, to be copied. So does a path with spaces, if it comes first.
 fn wrapped(text: &str, at: usize, indent: usize, width: usize) -> String {
+    if text.starts_with('/') {
+        return text.to_owned();
+    }
     let (mut lines, mut at) = (String::with_capacity(text.len()), at);
     for (number, word) in text.split(' ').enumerate() {
         let length = plain_text(word).width();
@@ -197,6 +200,7 @@ mod tests {
         assert_eq!(wrapped("in /a/path/that/is/long now", 4, 4, 12), "in\n    /a/path/that/is/long\n    now");
         assert_eq!(wrapped("\x1b[32mgood\x1b[0m day", 4, 4, 12), "\x1b[32mgood\x1b[0m day", "colors take no room");
         assert_eq!(wrapped("", 4, 4, 12), "");
+        assert_eq!(wrapped("/home/new user/x", 4, 4, 12), "/home/new user/x", "a path can be copied");
     }
 
     #[test]

@@ -146,7 +146,7 @@ async fn environment(context: &Context) -> Option<Diagnosis> {
     let shown: Vec<&str> = secret.into_iter().chain(other).take(NAMED).map(String::as_str).collect();
     let more = if withheld.len() > NAMED { ", …" } else { "" };
     let detail =
-        format!("{} of {} variables are not passed to gates: {}{more}", withheld.len(), all.len(), shown.join(", "));
+        format!("not passed to gates: {}{more} ({} of {} variables)", shown.join(", "), withheld.len(), all.len());
     let fix = "pass needed variables with env_pass = [\"NAME\"] in the settings, or --env-pass NAME";
     Some(diagnosis("environment", Condition::Ok, detail, Some(fix.into())))
 }
@@ -252,8 +252,8 @@ async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnos
     if others.is_empty() {
         return vec![warning(
             "agents",
-            "only the built-in demo agent is configured",
-            "install an agent, use --agent-command, or add a profile to the settings",
+            "only the built-in demo agent is installed",
+            "install an agent (`windlass agents` shows how), use --agent-command, or add a profile to the settings",
         )];
     }
     let names: Vec<&str> = found.iter().map(|agent| agent.name.as_str()).collect();

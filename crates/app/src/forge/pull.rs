@@ -84,7 +84,7 @@ impl Request for OpenPull {
             report.warnings.push(format!("{} is {word}; its work is not verified", state.name));
         }
         let Some((name, _)) = remote else {
-            report.why_not = Some("the repository has no remote that is called origin, nor only one".to_owned());
+            report.why_not = Some("no remote is named origin; add one with `git remote add origin URL`".to_owned());
             report.commands = commands("origin", tool.unwrap_or(Tool::Gh), &report, BODY, self.draft);
             return Ok(report);
         };

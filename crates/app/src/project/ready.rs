@@ -49,6 +49,11 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
         return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
     }
     let place = if program.starts_with('/') { "" } else { " on PATH" };
+    let message = format!("the agent {} is not installed: no program '{program}'{place}", agent.name);
+    if let Some(path) = split_path(&agent.profile.command) {
+        let hint = format!("quote the path, which contains a space: --agent-command \"'{path}'\"");
+        return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
+    }
     let mut hint = match Facts::of(&agent.profile).install {
         Some(install) => format!("install it: {install}; or choose another"),
         None => "check the command, or choose another".to_owned(),
@@ -57,8 +62,12 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
         Some(_) => " with --agent (`windlass agents` shows what is installed)",
         None => ": `windlass agents` lists what can be installed",
     });
-    let message = format!("the agent {} is not installed: no program '{program}'{place}", agent.name);
     Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint))
+}
+
+/// The program that the first words of a command name together.
+fn split_path(words: &[String]) -> Option<String> {
+    (2..=words.len()).map(|count| words[..count].join(" ")).find(|path| Path::new(path).is_file())
 }
 
 /// An agent that was never used by this user and has no key in the environment cannot be logged in.

@@ -103,6 +103,10 @@ impl LoopReport {
 fn facts(row: &LoopView, outcome: &str) -> Block {
     let used = &row.usage.total;
     let cost = used.cost_usd.map_or("unknown".to_owned(), |usd| format!("${usd:.2}"));
+    let tokens = match used.is_empty() {
+        true => "unknown".to_owned(),
+        false => format!("{} in, {} out", used.input_tokens, used.output_tokens),
+    };
     let commit = |commit: &Option<String>| commit.as_deref().map(short).unwrap_or("none").to_owned();
     let model = row.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
     let pairs = [
@@ -111,8 +115,8 @@ fn facts(row: &LoopView, outcome: &str) -> Block {
         ("branch", row.branch.clone().unwrap_or_else(|| "none".to_owned())),
         ("commits", format!("{} to {}", commit(&row.base_commit), commit(&row.head_commit))),
         ("took", format!("{} in {}", count(row.iterations, "iteration"), human(row.elapsed_ms))),
-        ("claims", format!("{} made, {} refused", row.claims.made, row.claims.refused)),
-        ("tokens", format!("{} in, {} out", used.input_tokens, used.output_tokens)),
+        ("claims", format!("{}, {} refused", count(row.claims.made, "completion claim"), row.claims.refused)),
+        ("tokens", tokens),
         ("cost", cost),
     ];
     let rows = pairs.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();

@@ -28,7 +28,7 @@ fn table(what: &str, rows: &[ReportRow]) -> Block {
             row.loops.to_string(),
             verified(row),
             format!("{} of {}", row.claims_refused, row.claims),
-            row.tokens.to_string(),
+            tokens(row),
             cost(row),
             row.cost_per_verified_usd.map_or(String::new(), |usd| format!("${usd:.2}")),
         ]
@@ -45,6 +45,13 @@ fn verified(row: &ReportRow) -> String {
 }
 
 /// Unknown is not nothing.
+fn tokens(row: &ReportRow) -> String {
+    match (row.tokens, row.cost_usd) {
+        (0, None) => "unknown".to_owned(),
+        (tokens, _) => tokens.to_string(),
+    }
+}
+
 fn cost(row: &ReportRow) -> String {
     match (row.cost_usd, row.unpriced) {
         (Some(usd), 0) => format!("${usd:.2}"),

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use clap_complete::engine::ArgValueCandidates;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_engine::config::{Millis, Sandbox};
 
 use super::values::{not_blank, setting, word};
+use crate::complete;
 
 /// Run a complete loop in a throwaway repository; installs nothing and costs nothing
 #[derive(Debug, Clone, Args)]
@@ -201,6 +203,7 @@ Examples:
   windlass config get gates --json")]
 pub struct GetArgs {
     /// Setting, such as max_iterations or agents.claude.model
+    #[arg(add = ArgValueCandidates::new(complete::settings))]
     pub key: String,
     /// Print JSON, with the value's source
     #[arg(long)]
@@ -216,6 +219,7 @@ Examples:
   windlass config set agents.claude.model opus")]
 pub struct SetArgs {
     /// Setting, such as max_iterations or agents.claude.model
+    #[arg(add = ArgValueCandidates::new(complete::settings))]
     pub key: String,
     /// Value, or several values for a list
     #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
@@ -236,6 +240,7 @@ Examples:
   windlass config unset gates --project")]
 pub struct UnsetArgs {
     /// Setting, such as max_iterations or agents.claude.model
+    #[arg(add = ArgValueCandidates::new(complete::settings))]
     pub key: String,
     /// Change .windlass/config.toml of this project instead
     #[arg(long)]

@@ -34,9 +34,8 @@ pub async fn set(app: &App, dir: Option<&Path>, args: &SetArgs) -> Result<Exit, 
 
 pub async fn unset(app: &App, dir: Option<&Path>, args: &UnsetArgs) -> Result<Exit, Failure> {
     let before = app.run(SettingsOf { project: project(app, dir).await }).await?;
-    let known = row(&before, &args.key).map(|row| row.layer.clone());
     let layer = layer(args.project);
-    if known.is_ok_and(|found| found == "default") {
+    if !in_profile(&args.key) && row(&before, &args.key)?.layer == "default" {
         let hint = format!("see where it comes from with `windlass config get {} --json`", args.key);
         return Err(Failure::usage(format!("'{}' is not set in the {layer} settings", args.key), hint));
     }
@@ -107,14 +106,21 @@ fn nested(key: &str, value: Value) -> BTreeMap<String, Value> {
     BTreeMap::from([(first, inner)])
 }
 
+fn in_profile(key: &str) -> bool {
+    key.split('.').next() == Some("agents")
+}
+
 fn row<'a>(view: &'a SettingsView, key: &str) -> Result<&'a SettingView, Failure> {
-    view.settings.iter().find(|row| row.key == key).ok_or_else(|| {
-        let hint = match nearest(key, view.settings.iter().map(|row| row.key.as_str())) {
-            Some(near) => format!("did you mean '{near}'?"),
-            None => "`windlass config show` lists them".to_owned(),
-        };
-        Failure::usage(format!("there is no setting '{key}'"), hint)
-    })
+    let known = || view.settings.iter().map(|row| row.key.as_str());
+    view.settings.iter().find(|row| row.key == key).ok_or_else(|| unknown(key, known()))
+}
+
+fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let hint = match nearest(key, known) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => "`windlass config show` lists them".to_owned(),
+    };
+    Failure::usage(format!("there is no setting '{key}'"), hint)
 }
 
 /// The value that the words mean for this key: a number or a list where the key takes one, else a text.
@@ -123,10 +129,11 @@ fn value(key: &str, words: &[String]) -> Result<Value, Failure> {
     let text = |word: &String| Value::String(word.clone());
     let list = Value::Array(words.iter().map(text).collect());
     let Some(known) = KEYS.iter().find(|known| known.name == key) else {
-        return Ok(match words {
-            [word] => read(word).unwrap_or_else(|| text(word)),
-            _ => list,
-        });
+        return match words {
+            _ if !in_profile(key) => Err(unknown(key, KEYS.iter().map(|known| known.name))),
+            [word] => Ok(read(word).unwrap_or_else(|| text(word))),
+            _ => Ok(list),
+        };
     };
     let mut candidates: Vec<Value> = match words {
         [word] => read(word).into_iter().chain([text(word), list]).collect(),

@@ -129,6 +129,7 @@ fn has_iteration(found: &LoopView, args: &LogsArgs) -> Result<(), Failure> {
     let hint = match (open, found.iterations) {
         (true, _) => "follow the loop with -f to wait for it".to_owned(),
         (false, 0) => format!("see what happened with `windlass status {}`", found.name),
+        (false, 1) => "show it with --iteration 1".to_owned(),
         (false, last) => format!("choose one from 1 to {last}"),
     };
     Err(Failure::usage(format!("{} has {has}; iteration {wanted} does not exist", found.name), hint))

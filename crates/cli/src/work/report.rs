@@ -1,7 +1,7 @@
 //! `windlass report` and `windlass pr`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_app::{App, Document, OpenPull, PullReport, ReportLoop, ReportOutcomes, ReportUsage};
 
@@ -90,8 +90,7 @@ fn opened(report: &PullReport) -> String {
 /// The exact commands, with the text in a file.
 fn by_hand(report: &PullReport) -> Result<String, Failure> {
     let why = report.why_not.as_deref().unwrap_or_default();
-    let file = std::env::temp_dir().join(format!("windlass-{}.md", report.name));
-    write(&file, &report.body)?;
+    let file = kept(report)?;
     let quoted = |word: &str| match word {
         "BODY" => format!("\"$(cat {})\"", quoted(&file.to_string_lossy())),
         word => quoted(word),
@@ -102,6 +101,18 @@ fn by_hand(report: &PullReport) -> Result<String, Failure> {
         let _ = writeln!(text, "  {}", words.join(" "));
     }
     Ok(text)
+}
+
+/// The text in a new file that only this user can read: others can make files and links in the same directory.
+fn kept(report: &PullReport) -> Result<PathBuf, Failure> {
+    let named = tempfile::Builder::new().prefix(&format!("windlass-{}-", report.name)).suffix(".md").tempfile();
+    let kept = named.and_then(|file| Ok(file.keep()?.1));
+    let file = kept.map_err(|error| {
+        let hint = "set TMPDIR to a directory that you can write to";
+        Failure::usage(format!("cannot write the text of the request: {error}"), hint)
+    })?;
+    write(&file, &report.body)?;
+    Ok(file)
 }
 
 fn quoted(word: &str) -> String {

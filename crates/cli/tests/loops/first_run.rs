@@ -97,6 +97,13 @@ fn what_would_stop_a_loop_is_found_before_anything_is_made() {
     let taken = run(&world, &agent, &["--branch", "main"]);
     taken.assert_code(2).assert_stderr_has("the branch main already exists").assert_stderr_has("--base main");
     assert!(!taken.stderr.contains("branch -D"), "{}", taken.stderr);
+    let spaced = world.new_dir("my agents").join("agent.sh");
+    std::fs::write(&spaced, "").unwrap();
+    let split = call(&world, &["run", "x", "--agent-command", &format!("{} --fast", spaced.display())]);
+    split.assert_code(7).assert_stderr_has(&format!(
+        "hint: quote the path, which contains a space: --agent-command \"'{}'\"",
+        spaced.display()
+    ));
     assert_eq!(world.repo().branches(), ["main"]);
     assert_eq!(call(&world, &["list", "--json"]).json(), serde_json::json!([]));
     let noted = run(&world, &agent, &["--protect", "tets/**", "--protect", "README.md"]);
@@ -135,7 +142,8 @@ fn config_set_and_unset_keep_comments() {
     assert!(text.starts_with("# mine\nagent = \"codex\" # the best\n"), "{text}");
     assert!(text.contains("model = \"opus\"") && !text.contains("gates"), "{text}");
     call(&world, &["config", "set", "max_iterations", "many"]).assert_code(2).assert_stderr_has("max_iterations");
-    call(&world, &["config", "set", "agnet", "x"]).assert_code(2).assert_stderr_has("agent");
+    call(&world, &["config", "set", "agnet", "x"]).assert_code(2).assert_stderr_has("did you mean 'agent'?");
+    call(&world, &["config", "unset", "agnet"]).assert_code(2).assert_stderr_has("there is no setting 'agnet'");
     call(&world, &["config", "get", "agnet"]).assert_code(2).assert_stderr_has("did you mean 'agent'?");
     call(&world, &["config", "unset", "reviewer"]).assert_code(2).assert_stderr_has("is not set in the user settings");
     call(&world, &["config", "set", "gates", "make", "--project"]).assert_code(0);

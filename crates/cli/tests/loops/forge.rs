@@ -1,5 +1,8 @@
 //! Pull requests and issues, with stand-ins for gh, glab and tea that write down what they are given.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use crate::support::*;
 use windlass_testkit::World;
 
@@ -52,6 +55,11 @@ fn pr_without_a_tool_prints_the_exact_commands_and_pushes_nothing() {
     printed.assert_stdout_has(
         "  glab mr create --source-branch windlass/work --target-branch main --title 'Fix the \"login\" form'",
     );
+    let text = Path::new(printed.stdout.split("$(cat ").nth(1).unwrap().split(')').next().unwrap());
+    let mode = std::fs::metadata(text).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "the text is for this user alone");
+    assert!(std::fs::read_to_string(text).unwrap().contains("## Windlass: work (verified)"));
+    std::fs::remove_file(text).unwrap();
     let refs = world.repo().git(["--git-dir", bare.to_str().unwrap(), "for-each-ref"]);
     assert_eq!(refs, "", "nothing is pushed");
     let noted = stand_in(&world, "glab", "!5 https://gitlab.com/me/x/-/merge_requests/5");

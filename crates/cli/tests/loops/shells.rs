@@ -38,6 +38,9 @@ fn bash_completes_loops_agents_recipes_and_milestones() {
     assert_eq!(completed(&world, &["windlass", "run", "--agent", "cla"]), ["claude"]);
     assert_eq!(completed(&world, &["windlass", "run", "--recipe", "au"]), ["audited"]);
     assert_eq!(completed(&world, &["windlass", "milestone", "start", "pa"]), ["page"]);
+    for command in ["get", "set", "unset"] {
+        assert_eq!(completed(&world, &["windlass", "config", command, "max_it"]), ["max_iterations"], "{command}");
+    }
     assert!(completed(&world, &["windlass", "sta"]).contains(&"status".to_owned()));
 }
 

@@ -112,7 +112,7 @@ impl UsageError {
             UsageError::UnknownRecipe { nearest: None, known, .. } => format!("known recipes: {}", known.join(", ")),
             UsageError::Unset { key } => format!("set {key}, or choose a recipe that has it"),
             UsageError::NoAgent => {
-                "select one with --agent, run any program with --agent-command \"./my-agent.sh\", or try 'windlass demo'"
+                "install one (`windlass agents` shows how), run any program with --agent-command \"./my-agent.sh\", or try `windlass demo`"
                     .into()
             }
             UsageError::UnknownAgent { nearest: Some(near), .. } => {
