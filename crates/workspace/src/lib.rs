@@ -32,6 +32,7 @@ mod landed;
 mod look;
 mod merge;
 mod message;
+mod mirror;
 mod nested;
 mod owner;
 mod planted;
@@ -75,6 +76,7 @@ pub use merge::{
     Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergeRequest,
     PlannedMerge, TargetMerged,
 };
+pub use mirror::Pushed;
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
 pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};
