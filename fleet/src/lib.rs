@@ -1,5 +1,11 @@
-//! The journal of a fleet: the store of `windlass-store` in PostgreSQL, where loops of many machines have their truth.
+//! Loops of many machines: the store of `windlass-store` in PostgreSQL, and workers that drive what it holds.
 
+mod dispatch;
+mod station;
 mod store;
+pub mod submit;
+pub mod worker;
 
+pub use dispatch::{Dispatch, PgDispatch};
+pub use station::FleetStation;
 pub use store::{FORMAT, PgStore, Worker};

@@ -1,13 +1,18 @@
-//! `windlass-fleet`: prepares and checks the database of a fleet.
+//! `windlass-fleet`: the database of a fleet, its workers, and new loops for them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line")]
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
+use windlass_app::StartLoop;
+use windlass_fleet::submit::{self, Fleet};
+use windlass_fleet::worker::{self, Failure};
 use windlass_fleet::{FORMAT, PgStore};
-use windlass_store::{ListFilter, Rows, Store, StoreError};
+use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
 #[command(name = "windlass-fleet", version, about = "Journals of Windlass loops in PostgreSQL")]
@@ -21,6 +26,63 @@ enum Command {
     /// The database of a fleet
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Drive loops of the fleet on this machine until SIGTERM, which leaves each loop at its next commit
+    Worker(WorkerArgs),
+    /// Create a loop that the next free worker takes
+    Run(RunArgs),
+    /// List the loops of the fleet and its workers
+    List(Where),
+}
+
+#[derive(Debug, Args)]
+struct WorkerArgs {
+    #[command(flatten)]
+    at: Address,
+    /// How many loops run at once
+    #[arg(long, default_value_t = 2)]
+    slots: u32,
+    /// The worker's own directory: mirrors, workspaces, transcripts
+    #[arg(long)]
+    data: PathBuf,
+    /// The worker's name in lists. Default: the host name
+    #[arg(long)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// What the agent shall do
+    goal: String,
+    #[command(flatten)]
+    at: Address,
+    /// The repository, whose commit goes to the hub
+    #[arg(long, default_value = ".")]
+    repo: PathBuf,
+    /// The project's name in the fleet. Default: the name of its directory
+    #[arg(long)]
+    project: Option<String>,
+    /// The loop's name. Default: made from the goal
+    #[arg(long)]
+    name: Option<String>,
+    /// A command that runs as the agent, on the worker
+    #[arg(long)]
+    agent_command: Option<String>,
+    /// A setting of the configuration, such as gates='["npm test"]'
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Print the loop as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Address {
+    /// The database, such as postgres://user@host/windlass
+    #[arg(long, env = "WINDLASS_FLEET_DATABASE", hide_env_values = true)]
+    database: String,
+    /// The hub: a directory that all workers see, or a git address in front of /PROJECT.git
+    #[arg(long, env = "WINDLASS_FLEET_HUB")]
+    hub: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -41,12 +103,22 @@ struct Where {
     json: bool,
 }
 
+fn main() -> ExitCode {
+    // Before anything else is set up: a shim is one small process for each running agent.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "shim") {
+        windlass_supervise::shim::main();
+    }
+    start()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
-    let Cli { command: Command::Store(command) } = Cli::parse();
-    let done = match &command {
-        StoreCommand::Migrate(at) => migrate(at).await,
-        StoreCommand::Check(at) => check(at).await,
+async fn start() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Store(StoreCommand::Migrate(at)) => migrate(&at).await.map_err(hinted),
+        Command::Store(StoreCommand::Check(at)) => check(&at).await.map_err(hinted),
+        Command::Worker(args) => work(args).await,
+        Command::Run(args) => run(args).await,
+        Command::List(at) => list(&at).await.map_err(hinted),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -55,9 +127,103 @@ async fn main() -> ExitCode {
             eprintln!("caused by: {cause}");
             source = cause.source();
         }
-        eprintln!("hint: check the address, the login, and the rights of the user; nothing was changed");
         ExitCode::from(2)
     })
+}
+
+/// A database that cannot be used, with what to check.
+#[derive(Debug)]
+struct Hinted(StoreError);
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = Error::source(&self.0);
+        while let Some(cause) = source {
+            write!(f, "\ncaused by: {cause}")?;
+            source = cause.source();
+        }
+        write!(f, "\nhint: check the address, the login, and the rights of the user; nothing was changed")
+    }
+}
+
+impl Error for Hinted {}
+
+fn hinted(error: StoreError) -> Failure {
+    Hinted(error).into()
+}
+
+async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
+    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "info".to_owned());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    worker::work(worker::Options {
+        database: args.at.database,
+        hub: submit::hub(&args.at.hub)?,
+        slots: args.slots,
+        data: args.data,
+        name: args.name.unwrap_or_else(host),
+    })
+    .await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    let mut settings = BTreeMap::new();
+    for said in &args.settings {
+        let (key, value) = said.split_once('=').ok_or_else(|| format!("--set {said}: expected KEY=VALUE"))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        settings.insert(key.to_owned(), value);
+    }
+    let start = StartLoop {
+        project: args.repo.canonicalize()?.to_string_lossy().into_owned(),
+        goal: args.goal,
+        name: args.name,
+        settings,
+        agent_command: args.agent_command,
+        ..StartLoop::default()
+    };
+    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project };
+    let view = submit::run(&fleet, start).await?;
+    if args.json {
+        println!("{}", serde_json::to_string(&view)?);
+    } else {
+        println!("{} waits for a worker", view.name);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(at: &Where) -> Result<ExitCode, StoreError> {
+    let store = PgStore::connect(&at.database).await?;
+    let loops = store.list(ListFilter::default()).await?;
+    let workers = store.workers().await?;
+    let holder = |listed: &Listed| listed.holder.as_ref().map(|held| held.holder.seat.to_string());
+    if at.json {
+        let loops: Vec<_> = loops
+            .iter()
+            .map(|listed| {
+                let entry = &listed.entry;
+                json!({ "id": entry.id, "name": entry.name, "project": entry.project, "status": entry.status,
+                        "iterations": entry.iterations, "stop_reason": entry.stop_reason,
+                        "holder": holder(listed), "driven": listed.is_driven(), "events": listed.head })
+            })
+            .collect();
+        let workers: Vec<_> = workers
+            .iter()
+            .map(|(name, age, loops)| json!({ "name": name, "seen_s_ago": age, "loops": loops }))
+            .collect();
+        println!("{}", json!({ "loops": loops, "workers": workers }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for listed in &loops {
+        let entry = &listed.entry;
+        let (status, place) = (&entry.status, holder(listed).unwrap_or_default());
+        println!("{:<24} {:<20} {status:<10} {:>3} iterations  {place}", entry.name, entry.project, entry.iterations);
+    }
+    for (name, age, count) in &workers {
+        println!("worker {name}: {count} loops, seen {age:.1} s ago");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn migrate(at: &Where) -> Result<ExitCode, StoreError> {

@@ -23,7 +23,7 @@ use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
-use crate::outside::Outside;
+use crate::outside::{Outside, Station, Submission};
 use crate::places::{Drain, Places};
 use crate::ports::Ports;
 use crate::secrets::LastSecrets;
@@ -93,13 +93,15 @@ pub struct Engine {
     pub(crate) making: tokio::sync::Mutex<()>,
     /// A simulated machine instead of this one.
     pub(crate) outside: Option<Arc<dyn Outside>>,
+    /// What this machine shares with others, if it is one of several.
+    pub(crate) station: Option<Arc<dyn Station>>,
 }
 
 /// A loop that this process holds the lease of.
 #[derive(Debug)]
 pub struct Held {
     pub state: LoopState,
-    token: String,
+    pub(crate) token: String,
 }
 
 /// A loop that this process drives.
@@ -162,6 +164,7 @@ impl Engine {
             last_secrets: LastSecrets::default(),
             making: tokio::sync::Mutex::default(),
             outside: None,
+            station: None,
         }
     }
 
@@ -207,7 +210,7 @@ impl Engine {
         self.copy_dependencies(&mut new).await?;
         let secrets = self.secrets_of(&new.spec, &new.project);
         secrets.clean_spec(&mut new.spec);
-        let project = new.project.to_string_lossy().into_owned();
+        let project = self.project_name(&new.project)?;
         let holder = self.holder()?;
         let token = holder.token.clone();
         let id = new.id.unwrap_or_else(|| LoopId(Uuid::now_v7().to_string()));
@@ -223,6 +226,10 @@ impl Engine {
             Ok(())
         };
         take(&mut state, &Input::Open { by: Opener::Start, raise: Raise::default() })?;
+        if let Some(station) = &self.station {
+            take(&mut state, &Input::Queue { max_running: self.places.max() })?;
+            return self.submit(station.as_ref(), Submission { dir: &new.project, state, events, holder }).await;
+        }
         let request = crate::driver::workspace_request(self, &state);
         let creating = Creating::begin(&self.data, &request).map_err(EngineError::Data)?;
         let opened = match self.workspaces.create(&request).await {
@@ -270,7 +277,7 @@ impl Engine {
             WorkspaceKind::InPlace | WorkspaceKind::External => return Ok(()),
             WorkspaceKind::Clone => {}
         }
-        if spec.setup.is_empty() {
+        if spec.setup.is_empty() && self.station.is_none() {
             let found = self.workspaces.dependencies(&new.project).await?;
             let known = |dir: &String| spec.copy.iter().any(|path| Path::new(dir).starts_with(path));
             let more: Vec<String> = found.into_iter().filter(|dir| !known(dir)).collect();
@@ -281,7 +288,7 @@ impl Engine {
 
     /// The wanted name, or that with the first number from `number` on that makes it free.
     async fn free_name(&self, new: &NewLoop, wanted: &str, number: &mut u32) -> Result<String, EngineError> {
-        let project = new.project.to_string_lossy();
+        let project = self.project_name(&new.project)?;
         loop {
             let name = if *number == 1 { wanted.to_owned() } else { format!("{wanted}-{number}") };
             if self.store.find(&project, &name).await?.is_none() {
@@ -328,11 +335,16 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
-        match journal::load(self.store.as_ref(), id).await {
+        let loaded = async {
+            let mut state = journal::load(self.store.as_ref(), id).await?;
+            self.settle_in(&mut state, &token).await?;
+            Ok(state)
+        };
+        match loaded.await {
             Ok(state) => Ok(Held { state, token }),
             Err(error) => {
                 self.give_back(&id.0, &token).await;
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -400,7 +412,7 @@ impl Engine {
 
     /// Takes over a loop that was cut off. What it ran until then counts as its time, what passed since does not.
     pub async fn attach(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
-        let alive_until = last_written(&self.data.transcripts(&held.state.id));
+        let alive_until = self.data.last_written(&held.state.id);
         self.apply(held, &Input::Attach { alive_until }).await
     }
 
@@ -431,6 +443,7 @@ impl Engine {
                 let line = self.hub()?.open_line(&held.state.id.0);
                 Driver::new(Arc::clone(self), held.state.clone(), held.token.clone(), line, leave).run().await?;
                 held.state = journal::load(self.store.as_ref(), &held.state.id).await?;
+                self.settle_in(&mut held.state, &held.token).await?;
             }
         }
         Ok(())
@@ -583,13 +596,4 @@ pub fn status_word(listed: &Listed) -> &str {
         "running" | "waiting" | "queued" if !listed.is_driven() => "interrupted",
         _ => stored,
     }
-}
-
-/// When anything of the loop's transcripts was last written.
-fn last_written(transcripts: &Path) -> Option<jiff::Timestamp> {
-    let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
-    let turns = std::fs::read_dir(transcripts).ok()?.flatten().map(|turn| turn.path());
-    let newest_turn = turns.max_by_key(|turn| written(turn))?;
-    let files = std::fs::read_dir(newest_turn).ok()?.flatten().map(|file| file.path());
-    files.filter_map(|file| written(&file)).max().and_then(|time| jiff::Timestamp::try_from(time).ok())
 }

@@ -222,7 +222,7 @@ pub(super) async fn inherit_sparse_checkout(git: &Git, workspace: &Workspace) ->
 }
 
 /// The ref that marks a branch as made by this loop, and keeps its base from being pruned.
-fn base_ref(loop_id: &str) -> String {
+pub(super) fn base_ref(loop_id: &str) -> String {
     keep_ref(loop_id, "base", "commit")
 }
 

@@ -32,6 +32,7 @@ mod landed;
 mod look;
 mod merge;
 mod message;
+mod mirror;
 mod nested;
 mod owner;
 mod planted;
@@ -76,6 +77,7 @@ pub use merge::{
     Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergePreview,
     MergeRequest, MergeSize, PlannedMerge, TargetMerged,
 };
+pub use mirror::Pushed;
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
 pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};

@@ -10,10 +10,11 @@ mod rows;
 mod schema;
 mod steps;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use uuid::Uuid;
 use windlass_store::{
     Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
@@ -22,6 +23,7 @@ use windlass_store::{
 use self::failure::{Fault, failed};
 use self::patience::{Patience, patiently};
 pub use self::schema::FORMAT;
+pub(crate) use self::steps::{INBOX, LEASE, NEWS, WORK};
 
 /// A worker that was not seen for so long is gone.
 const LOST_AFTER: Duration = Duration::from_millis(3_500);
@@ -58,6 +60,33 @@ impl PgStore {
     #[must_use]
     pub fn lost_after(self, lost_after: Duration) -> Self {
         Self { lost_after, ..self }
+    }
+
+    /// What the database tells on these channels, whenever it can be reached.
+    pub(crate) async fn listener(&self, channels: &[&str]) -> Result<PgListener> {
+        let mut listener = PgListener::connect_with(&self.pool).await.map_err(failed)?;
+        listener.listen_all(channels.iter().copied()).await.map_err(failed)?;
+        Ok(listener)
+    }
+
+    /// Loops that should be under way and that nobody living holds, oldest first.
+    pub(crate) async fn waiting(&self, limit: usize) -> Result<Vec<String>> {
+        patiently!(rows::waiting(&self.pool, self.lost_after, limit))
+    }
+
+    /// The tokens that the worker holds, by loop.
+    pub(crate) async fn tokens_of(&self, worker: &Worker) -> Result<HashMap<String, String>> {
+        patiently!(rows::tokens_of(&self.pool, &worker.id))
+    }
+
+    /// The token of the stretch before the present one.
+    pub(crate) async fn token_before(&self, loop_id: &str) -> Result<Option<String>> {
+        patiently!(rows::token_before(&self.pool, loop_id))
+    }
+
+    /// The workers that were seen in the last minute: name, seconds since, loops.
+    pub async fn workers(&self) -> Result<Vec<(String, f64, i64)>> {
+        patiently!(rows::workers(&self.pool))
     }
 
     /// Notes that the worker lives. Only the database's clock counts.

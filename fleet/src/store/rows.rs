@@ -1,5 +1,6 @@
 //! The queries, and how a row becomes a value. Whether a holder lives is decided by the database's clock.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -110,6 +111,34 @@ pub(super) async fn pending(pool: &PgPool, id: &str) -> Result<Vec<InboxItem>, F
 
 pub(super) async fn answer(pool: &PgPool, item: &str) -> Result<Option<Option<String>>, Fault> {
     Ok(sqlx::query_scalar("SELECT answer FROM inbox WHERE id = $1").bind(item).fetch_optional(pool).await?)
+}
+
+pub(super) async fn waiting(pool: &PgPool, lost_after: Duration, limit: usize) -> Result<Vec<String>, Fault> {
+    let sql = "SELECT l.id FROM loops l LEFT JOIN leases h ON h.loop = l.pk LEFT JOIN workers w ON w.id = h.worker
+               WHERE l.open AND l.kind = $2 AND l.status IN ('queued', 'running', 'waiting')
+                 AND (h.loop IS NULL
+                      OR extract(epoch FROM now() - greatest(w.seen_at, pg_postmaster_start_time()))::float8 > $1)
+               ORDER BY l.created_at, l.pk LIMIT $3";
+    Ok(sqlx::query_scalar(sql).bind(lost_after.as_secs_f64()).bind(LOOP).bind(bounded(limit)).fetch_all(pool).await?)
+}
+
+pub(super) async fn tokens_of(pool: &PgPool, worker: &str) -> Result<HashMap<String, String>, Fault> {
+    let sql = "SELECT l.id, h.token FROM leases h JOIN loops l ON l.pk = h.loop WHERE h.worker = $1";
+    let rows: Vec<(String, String)> = sqlx::query_as(sql).bind(worker).fetch_all(pool).await?;
+    Ok(rows.into_iter().collect())
+}
+
+pub(super) async fn token_before(pool: &PgPool, id: &str) -> Result<Option<String>, Fault> {
+    let sql = "SELECT token_before FROM loops WHERE id = $1";
+    let found: Option<Option<String>> = sqlx::query_scalar(sql).bind(id).fetch_optional(pool).await?;
+    Ok(found.flatten())
+}
+
+pub(super) async fn workers(pool: &PgPool) -> Result<Vec<(String, f64, i64)>, Fault> {
+    let sql = "SELECT w.name, extract(epoch FROM now() - w.seen_at)::float8, count(h.loop)
+               FROM workers w LEFT JOIN leases h ON h.worker = w.id
+               WHERE w.seen_at > now() - interval '1 minute' GROUP BY w.id, w.name, w.seen_at ORDER BY w.name";
+    Ok(sqlx::query_as(sql).fetch_all(pool).await?)
 }
 
 fn listed(row: &PgRow) -> Result<Listed, Fault> {

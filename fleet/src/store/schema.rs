@@ -71,6 +71,9 @@ CREATE TABLE inbox (
     answer text
 );
 CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
+", "
+-- The stretch that holds the loop or held it last, and the one before: they tell a machine whether its files are current.
+ALTER TABLE loops ADD COLUMN last_token text, ADD COLUMN token_before text;
 "];
 
 /// The format of the tables, 0 if there are none.

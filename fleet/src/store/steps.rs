@@ -11,6 +11,15 @@ use super::failure::{Fault, wrong};
 
 type Done<T> = Result<T, Fault>;
 
+/// A loop may have to be placed. The payload of each channel is the loop's ID.
+pub(crate) const WORK: &str = "windlass_work";
+/// A lease was taken.
+pub(crate) const LEASE: &str = "windlass_lease";
+/// A command waits.
+pub(crate) const INBOX: &str = "windlass_inbox";
+/// A journal grew, or its driver left.
+pub(crate) const NEWS: &str = "windlass_news";
+
 pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64> {
     let Create { entry, events, holder } = new;
     let mut db = pool.begin().await?;
@@ -63,8 +72,15 @@ pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64>
     if let Some(holder) = holder {
         write_lease(&mut db, key, holder).await?;
     }
+    notify(&mut db, WORK, &entry.id).await?;
     db.commit().await?;
     Ok(head)
+}
+
+/// Tells listeners when this transaction is committed.
+async fn notify(db: &mut PgConnection, channel: &str, loop_id: &str) -> Done<()> {
+    sqlx::query("SELECT pg_notify($1, $2)").bind(channel).bind(loop_id).execute(db).await?;
+    Ok(())
 }
 
 /// The list's line of the goal. PostgreSQL keeps no text with a null character; the journal has the goal as JSON.
@@ -94,6 +110,7 @@ pub(super) async fn append(pool: &PgPool, id: Uuid, step: &Append) -> Done<u64> 
     take(&mut db, key, step, new_head).await?;
     write_events(&mut db, key, head, &step.events).await?;
     write_entry(&mut db, key, new_head, id, &step.entry).await?;
+    notify(&mut db, NEWS, &step.loop_id).await?;
     db.commit().await?;
     Ok(new_head)
 }
@@ -180,6 +197,8 @@ pub(super) async fn acquire(pool: &PgPool, loop_id: &str, holder: &Holder, repla
         return Err(StoreError::Held(Box::new(Holder { seat: Seat::Worker { id, name }, token })).into());
     }
     write_lease(&mut db, key, holder).await?;
+    // The holder that lost it, if it is alive after all.
+    notify(&mut db, LEASE, loop_id).await?;
     Ok(db.commit().await?)
 }
 
@@ -190,7 +209,10 @@ async fn write_lease(db: &mut PgConnection, key: i64, holder: &Holder) -> Done<(
     };
     let sql = "INSERT INTO leases VALUES ($1, $2, $3, $4)
                ON CONFLICT (loop) DO UPDATE SET worker = $2, worker_name = $3, token = $4";
-    sqlx::query(sql).bind(key).bind(id).bind(name).bind(&holder.token).execute(db).await?;
+    sqlx::query(sql).bind(key).bind(id).bind(name).bind(&holder.token).execute(&mut *db).await?;
+    let sql = "UPDATE loops SET token_before = last_token, last_token = $2
+               WHERE pk = $1 AND last_token IS DISTINCT FROM $2";
+    sqlx::query(sql).bind(key).bind(&holder.token).execute(db).await?;
     Ok(())
 }
 
@@ -198,6 +220,8 @@ pub(super) async fn release(pool: &PgPool, loop_id: &str, token: &str) -> Done<(
     let mut db = pool.begin().await?;
     let key = locked(&mut db, loop_id).await?;
     sqlx::query("DELETE FROM leases WHERE loop = $1 AND token = $2").bind(key).bind(token).execute(&mut *db).await?;
+    notify(&mut db, NEWS, loop_id).await?;
+    notify(&mut db, WORK, loop_id).await?;
     Ok(db.commit().await?)
 }
 
@@ -229,6 +253,7 @@ pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done
     let sql = "INSERT INTO inbox (id, loop, at, body) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING";
     let at = nanoseconds(item.at)?;
     sqlx::query(sql).bind(&item.id).bind(key).bind(at).bind(&item.body).execute(&mut *db).await?;
+    notify(&mut db, INBOX, loop_id).await?;
     Ok(db.commit().await?)
 }
 

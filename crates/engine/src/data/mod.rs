@@ -73,6 +73,15 @@ impl DataDir {
         self.root.join("transcripts").join(&id.0)
     }
 
+    /// When anything of the loop's transcripts was last written.
+    pub(crate) fn last_written(&self, id: &LoopId) -> Option<jiff::Timestamp> {
+        let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+        let turns = std::fs::read_dir(self.transcripts(id)).ok()?.flatten().map(|turn| turn.path());
+        let newest_turn = turns.max_by_key(|turn| written(turn))?;
+        let files = std::fs::read_dir(newest_turn).ok()?.flatten().map(|file| file.path());
+        files.filter_map(|file| written(&file)).max().and_then(|time| jiff::Timestamp::try_from(time).ok())
+    }
+
     pub fn turn(&self, id: &LoopId, turn: TurnKey) -> TurnFiles {
         TurnFiles { dir: self.transcripts(id).join(turn.to_string()) }
     }

@@ -237,12 +237,34 @@ impl Performing {
     }
 }
 
-async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
+async fn perform(context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
     if let Some(outside) = context.engine.outside.clone()
         && !matches!(effect, Effect::SetTimer { .. })
     {
         return outside.perform(Told(context), &state, effect).await;
     }
+    if context.engine.station.is_none() || !may_commit(&effect) {
+        return perform_here(context, state, effect).await;
+    }
+    let done = perform_here(context.clone(), state.clone(), effect).await?;
+    let engine = Arc::clone(&context.engine);
+    in_time(context, async move { engine.publish(&state).await.map(|()| done) }).await
+}
+
+/// Whether it may move the loop's branch.
+fn may_commit(effect: &Effect) -> bool {
+    match effect {
+        Effect::OpenWorkspace { .. } | Effect::Seal { .. } | Effect::Undo { .. } | Effect::Checkpoint { .. } => true,
+        Effect::SetUpWorkspace
+        | Effect::RunTurn { .. }
+        | Effect::EndTurn { .. }
+        | Effect::Summarise { .. }
+        | Effect::RunGate { .. }
+        | Effect::SetTimer { .. } => false,
+    }
+}
+
+async fn perform_here(mut context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
     match effect {
         Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
         Effect::SetUpWorkspace => setup::run(context, &state).await,

@@ -4,6 +4,7 @@
 //! driver, the drivers of groups, leases and commands run unchanged on one thread with simulated time.
 
 mod reach;
+mod station;
 
 use std::any::Any;
 use std::fmt;
@@ -19,6 +20,8 @@ use windlass_store::Seat;
 use crate::driver::DriveError;
 pub use crate::driver::Told;
 use crate::socket::Listening;
+pub use station::Station;
+pub(crate) use station::Submission;
 
 /// A machine that is not this one.
 #[async_trait]

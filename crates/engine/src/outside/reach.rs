@@ -26,9 +26,10 @@ impl Engine {
     }
 
     pub(crate) fn holder(&self) -> Result<Holder, EngineError> {
-        let seat = match &self.outside {
-            Some(outside) => outside.seat(),
-            None => {
+        let seat = match (&self.outside, &self.station) {
+            (Some(outside), _) => outside.seat(),
+            (None, Some(station)) => station.seat(),
+            (None, None) => {
                 let process = ProcessIdentity::current().ok_or(EngineError::Identity)?;
                 Seat::Process { process, socket: self.hub()?.path().to_owned() }
             }
@@ -38,9 +39,10 @@ impl Engine {
 
     /// Connects to the holder of a loop or a group, which wakes its driver.
     pub(crate) async fn listen(&self, seat: &Seat, id: &str) -> std::io::Result<Listening> {
-        match &self.outside {
-            Some(outside) => outside.listen(seat, id).await,
-            None => Listening::to(seat, id).await,
+        match (&self.outside, &self.station) {
+            (Some(outside), _) => outside.listen(seat, id).await,
+            (None, Some(station)) => station.listen(seat, id).await,
+            (None, None) => Listening::to(seat, id).await,
         }
     }
 

@@ -1,0 +1,211 @@
+//! A worker: takes loops that wait, drives them with the engine's own driver, and leaves them at a boundary.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+use windlass_core::ids::LoopId;
+use windlass_core::stop::Status;
+use windlass_engine::clock::SystemClock;
+use windlass_engine::data::DataDir;
+use windlass_engine::engine::{Engine, EngineError};
+use windlass_supervise::Launcher;
+use windlass_workspace::Workspaces;
+
+use crate::dispatch::{Dispatch, PgDispatch};
+use crate::station::FleetStation;
+use crate::store::{INBOX, LEASE, PgStore, Worker};
+
+/// So often a worker says that it lives.
+const BEAT: Duration = Duration::from_secs(1);
+/// A loop that could not be taken is left to others for so long.
+const COOL_DOWN: Duration = Duration::from_secs(5);
+
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub database: String,
+    pub hub: String,
+    pub slots: u32,
+    pub data: PathBuf,
+    pub name: String,
+}
+
+/// An engine over the fleet's store, for this process.
+pub async fn engine(
+    store: PgStore,
+    data: &Path,
+    hub: &str,
+    name: &str,
+    project: Option<String>,
+) -> Result<(Arc<Engine>, Arc<FleetStation>), Failure> {
+    windlass_engine::data::private_dir(data)?;
+    let data = DataDir::at(data.canonicalize()?);
+    let worker = Worker { id: Uuid::now_v7().to_string(), name: name.to_owned() };
+    // Before the first lease, or nobody could know whether its holder lives.
+    store.seen(&worker).await?;
+    let workspaces = Workspaces::from_env()?;
+    let station = FleetStation::new(store.clone(), worker, data.clone(), workspaces.clone(), hub.to_owned());
+    let station = Arc::new(station.of_project(project));
+    let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
+    // Whoever can write to the database can run commands on every worker.
+    env.remove("WINDLASS_FLEET_DATABASE");
+    let program = std::env::current_exe()?;
+    let engine =
+        Engine::new(Arc::new(store), data, Arc::new(SystemClock), Launcher::current()?, workspaces, env, program)
+            .at_station(station.clone());
+    Ok((Arc::new(engine), station))
+}
+
+/// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
+pub async fn work(options: Options) -> Result<(), Failure> {
+    let store = PgStore::connect(&options.database).await?;
+    let (engine, station) = engine(store.clone(), &options.data, &options.hub, &options.name, None).await?;
+    engine.places.limit(options.slots);
+    let mut dispatch = PgDispatch::new(store.clone()).await?;
+    let mut told = store.listener(&[INBOX, LEASE]).await?;
+    let mut beat = tokio::time::interval(BEAT);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let beating = tokio::spawn({
+        let (store, worker) = (store.clone(), station.worker.clone());
+        async move {
+            loop {
+                beat.tick().await;
+                if let Err(error) = store.seen(&worker).await {
+                    tracing::error!(%error, "cannot say that this worker lives");
+                }
+            }
+        }
+    });
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut driven = Driven { engine: Arc::clone(&engine), station, running: HashMap::new(), tasks: JoinSet::new() };
+    let mut cooling: HashMap<String, Instant> = HashMap::new();
+    let mut check = tokio::time::interval(BEAT);
+    tracing::info!(worker = options.name, slots = options.slots, "ready");
+    loop {
+        let draining = engine.drain.has_begun();
+        let room = (options.slots as usize).saturating_sub(driven.running.len());
+        if draining && driven.running.is_empty() {
+            break;
+        }
+        if room > 0 && !draining {
+            cooling.retain(|_, since| since.elapsed() < COOL_DOWN);
+            for id in dispatch.offers(room + cooling.len()).await? {
+                if driven.running.len() < options.slots as usize && !cooling.contains_key(&id) {
+                    match driven.take(&id).await {
+                        // Another worker was faster.
+                        Ok(()) | Err(EngineError::Driven { .. }) => {}
+                        Err(error) => {
+                            tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
+                            cooling.insert(id, Instant::now());
+                        }
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            () = dispatch.changed(), if room > 0 && !draining => {}
+            Some(ended) = driven.tasks.join_next() => driven.ended(ended),
+            heard = told.recv() => match heard {
+                Ok(heard) if heard.channel() == INBOX => driven.wake(heard.payload()),
+                Ok(_) => driven.let_go_of_lost().await?,
+                // It connects again; what was missed meanwhile is found by the next look.
+                Err(error) => tracing::warn!(%error, "the database is away"),
+            },
+            _ = check.tick(), if !driven.running.is_empty() => driven.let_go_of_lost().await?,
+            _ = terminate.recv() => driven.leave(),
+            _ = interrupt.recv() => driven.leave(),
+        }
+    }
+    beating.abort();
+    Ok(())
+}
+
+type Ended = (String, Result<(), EngineError>);
+
+/// The loops of this worker.
+struct Driven {
+    engine: Arc<Engine>,
+    station: Arc<FleetStation>,
+    /// Sends true to leave a loop at once.
+    running: HashMap<String, watch::Sender<bool>>,
+    tasks: JoinSet<Ended>,
+}
+
+impl Driven {
+    async fn take(&mut self, id: &str) -> Result<(), EngineError> {
+        if self.running.contains_key(id) {
+            return Ok(());
+        }
+        let mut held = self.engine.take(&LoopId(id.to_owned())).await?;
+        match held.state.status() {
+            Status::Running | Status::Waiting { .. } => self.engine.attach(&mut held).await?,
+            Status::Queued => {}
+            Status::Paused { .. } | Status::Ended { .. } => return self.engine.release(held).await,
+        }
+        tracing::info!(loop_id = id, name = held.state.name, "took the loop");
+        let (leave, told) = watch::channel(false);
+        let driving = self.engine.drive(held, told)?;
+        let loop_id = id.to_owned();
+        self.tasks.spawn(async move { (loop_id, driving.ended().await.map(drop)) });
+        self.running.insert(id.to_owned(), leave);
+        Ok(())
+    }
+
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+        match ended {
+            Ok((id, result)) => {
+                self.running.remove(&id);
+                match result {
+                    Ok(()) => tracing::info!(loop_id = id, "left the loop"),
+                    Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),
+                }
+            }
+            Err(panic) => tracing::error!(%panic, "a driver ended unexpectedly"),
+        }
+    }
+
+    fn wake(&self, id: &str) {
+        if let Some(line) = self.engine.line(id) {
+            line.wake.notify_one();
+        }
+    }
+
+    /// Ends what runs for loops that another worker has taken meanwhile. It could write nothing more anyway.
+    async fn let_go_of_lost(&self) -> Result<(), Failure> {
+        let held = self.station.store.tokens_of(&self.station.worker).await?;
+        for (id, leave) in &self.running {
+            if held.get(id) != self.station.token(id).as_ref() && !*leave.borrow() {
+                tracing::warn!(loop_id = id, "another worker took the loop");
+                leave.send_replace(true);
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&self) {
+        if self.engine.drain.has_begun() {
+            for leave in self.running.values() {
+                leave.send_replace(true);
+            }
+        }
+        self.engine.drain.begin();
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        said.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    said
+}
