@@ -64,7 +64,7 @@ impl LoopReport {
     pub fn document(&self) -> Document {
         let Self { r#loop: row, files, findings } = self;
         let outcome = match row.outcome {
-            Some(Outcome::Verified) if row.sandbox.level == SandboxLevel::Off => "✔ verified (sandbox off)".to_owned(),
+            Some(Outcome::Verified) if row.sandbox.level == SandboxLevel::Off => "✔ verified, sandbox off".to_owned(),
             Some(Outcome::Verified) => "✔ verified".to_owned(),
             Some(outcome) => format!("{}, not verified", outcome.name().replace('_', " ")),
             None => row.status.clone(),

@@ -176,7 +176,7 @@ fn outcome_report_and_proof_name_a_sandbox_that_was_off() {
     let world = World::new();
     assert!(is_verified(&world, "work", "echo 1 > work", "test -f work"));
     call(&world, &["status", "work"]).assert_stdout_has("sandbox off, so the result may depend on other files");
-    call(&world, &["report", "work"]).assert_stdout_has("verified (sandbox off)");
+    call(&world, &["report", "work"]).assert_stdout_has("verified, sandbox off");
     call(&world, &["proof", "work", "--format", "markdown"])
         .assert_stdout_has("off: the result may depend on other files");
 }

@@ -263,9 +263,13 @@ fn one_that_leads_out_by_links_stays_inside() {
     std::fs::create_dir(&out).unwrap();
     let lead =
         format!("ln -s {0} out; echo x > out/file; ln -s {0}/more link; echo y > link; cp -r out copy", out.display());
-    hostile(&world, &lead, &["--gate", "test -L out"]).assert_code(0);
+    hostile(&world, &lead, &["--gate", "test -L out"]);
     assert_eq!(names(&out), Vec::<String>::new());
     assert!(world.repo().tree_files("windlass/work").contains(&"out".to_owned()));
+    let status = status(&world, "work");
+    let held = format!("out (a link to {}, outside the repository)", out.display());
+    assert_eq!(status["status"], "exhausted", "the link leads to nothing on another machine: {status}");
+    assert!(status["history"][0]["checkpoint"]["held_back"].as_array().unwrap().contains(&held.into()), "{status}");
 }
 
 #[test]
