@@ -103,7 +103,9 @@ impl World {
                 };
                 MergesInput::Advanced { number: *number, end }
             }
-            MergesEffect::Note { loop_id, .. } => MergesInput::Noted { loop_id: loop_id.clone() },
+            MergesEffect::NoteMerged { loop_id, .. } | MergesEffect::NoteRefused { loop_id, .. } => {
+                MergesInput::Noted { loop_id: loop_id.clone() }
+            }
             MergesEffect::Return { loop_id, .. } => {
                 if !self.never_resolved.contains(&loop_id.0) {
                     self.conflicts.retain(|(_, second)| *second != loop_id.0);
@@ -184,7 +186,9 @@ fn red_batch_is_halved_until_the_one_to_blame_is_alone() {
     let mut queue = Queue::with(&["a", "b", "c", "d", "e"], 8);
     queue.run(&mut world);
     assert_eq!(world.target, ["a", "b", "d", "e"]);
-    assert!(matches!(queue.of("c"), EntryState::Refused { why: RefusedBecause::Gate { gate, .. } } if gate == "test"));
+    assert!(
+        matches!(queue.of("c"), EntryState::Refused { why: RefusedBecause::Gate { gate, .. }, noted: true } if gate == "test")
+    );
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn combination_that_is_red_blames_the_later_one() {
     let mut queue = Queue::with(&["a", "b", "c", "d"], 4);
     queue.run(&mut world);
     assert_eq!(world.target, ["a", "b", "c"]);
-    assert!(matches!(queue.of("d"), EntryState::Refused { why: RefusedBecause::Gate { .. } }));
+    assert!(matches!(queue.of("d"), EntryState::Refused { why: RefusedBecause::Gate { .. }, noted: true }));
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn conflict_goes_back_to_its_agent_so_often_and_no_more() {
     assert_eq!(world.target, ["a", "d", "b"], "who comes back is behind the others");
     assert_eq!((queue.state.entry(&id("b")).unwrap().returns, queue.state.entry(&id("c")).unwrap().returns), (1, 2));
     assert!(
-        matches!(queue.of("c"), EntryState::Refused { why: RefusedBecause::Conflict { files } } if files == &["f"])
+        matches!(queue.of("c"), EntryState::Refused { why: RefusedBecause::Conflict { files }, .. } if files == &["f"])
     );
 }
 
@@ -284,7 +288,7 @@ fn entries_are_added_and_removed_while_they_wait() {
     assert_eq!(refused(&mut queue, "b"), Err(GroupRefusal::NotWaiting));
     queue.run(&mut world);
     assert_eq!(world.target, ["a", "c"]);
-    assert_eq!(queue.of("b"), &EntryState::Refused { why: RefusedBecause::Removed });
+    assert_eq!(queue.of("b"), &EntryState::Refused { why: RefusedBecause::Removed, noted: true });
 }
 
 #[test]
@@ -300,7 +304,7 @@ fn stopped_queue_refuses_what_is_not_merged_and_stops_the_loops_it_gave_back() {
     }
     queue.say(&MergesInput::Stop).unwrap();
     assert_eq!(queue.say(&MergesInput::Stop), Err(GroupRefusal::AlreadyAsked));
-    assert_eq!(queue.of("c"), &EntryState::Refused { why: RefusedBecause::Stopped });
+    assert_eq!(queue.of("c"), &EntryState::Refused { why: RefusedBecause::Stopped, noted: true });
     assert!(queue.state.effects().contains(&MergesEffect::StopLoop { loop_id: id("b") }));
     let end = ReturnEnd::Other { message: "stopped".to_owned() };
     queue.say(&MergesInput::Returned { loop_id: id("b"), end }).unwrap();
@@ -324,7 +328,7 @@ fn stopped_queue_waits_for_the_target_that_is_being_moved() {
         queue.say(&input).unwrap();
     }
     assert_eq!((world.target.as_slice(), queue.merged()), (&["a".to_owned()][..], vec!["a"]));
-    assert_eq!(queue.of("b"), &EntryState::Refused { why: RefusedBecause::Stopped });
+    assert_eq!(queue.of("b"), &EntryState::Refused { why: RefusedBecause::Stopped, noted: true });
     assert_eq!(queue.state.status, GroupStatus::Ended(End::Cancelled));
 }
 
@@ -402,7 +406,7 @@ fn random_queues_settle_every_entry_and_merge_nothing_unjudged() {
             assert_eq!(world.target.contains(name), queue.merged().contains(&name.as_str()), "seed {seed}: {name}");
             assert!(entry.returns <= 2, "seed {seed}");
             assert!(
-                matches!(entry.state, EntryState::Merged { noted: true, .. } | EntryState::Refused { .. }),
+                matches!(entry.state, EntryState::Merged { noted: true, .. } | EntryState::Refused { noted: true, .. }),
                 "seed {seed}: {name} is {:?}",
                 entry.state
             );

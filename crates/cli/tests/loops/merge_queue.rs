@@ -74,6 +74,8 @@ fn twelve_loops_are_merged_but_the_one_that_fails_in_combination() {
         assert_eq!(status(&world, name)["merged"]["target"] == "main", wanted == "merged", "{name}");
     }
     assert_eq!(entry(&queue, "l9")["refused"]["gate"], never_both);
+    let refused = &status(&world, "l9")["merge_refused"];
+    assert_eq!((&refused["target"], &refused["why"]["command"]), (&"main".into(), &never_both.into()), "{refused}");
     assert!(entry(&queue, "l3")["returns"].as_u64() >= Some(1) && entry(&queue, "l4")["returns"].as_u64() >= Some(1));
     for number in 1..=12 {
         assert_eq!(world.repo().path().join(format!("f{number}")).exists(), number != 9, "f{number}");
@@ -142,7 +144,9 @@ fn conflict_that_is_never_resolved_is_refused() {
     world.config("merge_returns = 0\n");
     call(&world, &["merge", "three", "--queue"]).assert_code(0);
     call(&world, &["merge", "--queue"]).assert_code(1).assert_stdout_has("refused: still in conflict (a)");
-    assert_eq!((world.repo().read("a").as_str(), &status(&world, "three")["iterations"]), ("1\n", &1.into()));
+    let three = status(&world, "three");
+    assert_eq!((world.repo().read("a").as_str(), &three["iterations"]), ("1\n", &1.into()));
+    assert_eq!(three["merge_refused"]["why"]["files"], serde_json::json!(["a"]), "{three}");
 }
 
 #[test]

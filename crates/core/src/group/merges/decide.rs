@@ -69,14 +69,14 @@ pub(super) fn decide(group: &Merges, input: &MergesInput, now: Timestamp) -> Res
         MergesInput::Noted { loop_id } => {
             let entry = group.entry(loop_id).ok_or(GroupRefusal::Stale)?;
             match &entry.state {
-                EntryState::Merged { noted: false, .. } => {
+                EntryState::Merged { noted: false, .. } | EntryState::Refused { noted: false, .. } => {
                     rules.push(MergesEvent::MergeNoted { loop_id: loop_id.clone() });
                 }
                 EntryState::Queued
                 | EntryState::Batched
                 | EntryState::Merged { noted: true, .. }
                 | EntryState::Returned { .. }
-                | EntryState::Refused { .. } => return Err(GroupRefusal::Stale),
+                | EntryState::Refused { noted: true, .. } => return Err(GroupRefusal::Stale),
             }
         }
         MergesInput::Returned { loop_id, end } => {

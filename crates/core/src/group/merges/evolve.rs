@@ -96,7 +96,7 @@ pub(super) fn evolve(mut group: Merges, at: Timestamp, event: &MergesEvent) -> M
         MergesEvent::TargetElsewhere { .. } => dissolve(&mut group),
         MergesEvent::MergeNoted { loop_id } => {
             if let Some(entry) = find(&mut group, loop_id)
-                && let EntryState::Merged { noted, .. } = &mut entry.state
+                && let EntryState::Merged { noted, .. } | EntryState::Refused { noted, .. } = &mut entry.state
             {
                 *noted = true;
             }
@@ -115,7 +115,8 @@ pub(super) fn evolve(mut group: Merges, at: Timestamp, event: &MergesEvent) -> M
             }
         }
         MergesEvent::CandidateRefused { loop_id, why } => {
-            set(&mut group, loop_id, EntryState::Refused { why: why.clone() });
+            let noted = !why.concerns_the_work();
+            set(&mut group, loop_id, EntryState::Refused { why: why.clone(), noted });
         }
         MergesEvent::MergesPaused { why } => {
             group.status = GroupStatus::Paused;

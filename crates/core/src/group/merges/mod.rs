@@ -79,7 +79,7 @@ pub enum MergesEvent {
     TargetElsewhere {
         number: u32,
     },
-    /// It is noted with the loop that its work is merged.
+    /// It is noted with the loop what came of its merge.
     MergeNoted {
         loop_id: LoopId,
     },
@@ -167,6 +167,16 @@ pub enum RefusedBecause {
     Removed,
     /// The queue was stopped first.
     Stopped,
+}
+
+impl RefusedBecause {
+    /// Whether it says something of the work itself, which its loop is told.
+    fn concerns_the_work(&self) -> bool {
+        match self {
+            Self::Gate { .. } | Self::Conflict { .. } => true,
+            Self::Loop { .. } | Self::Removed | Self::Stopped => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -265,9 +275,15 @@ pub enum MergesEffect {
         from: String,
         to: String,
     },
-    Note {
+    /// Tells a loop that its work is merged.
+    NoteMerged {
         loop_id: LoopId,
         commit: String,
+    },
+    /// Tells a loop why its work is not merged.
+    NoteRefused {
+        loop_id: LoopId,
+        why: RefusedBecause,
     },
     Return {
         loop_id: LoopId,
@@ -297,6 +313,7 @@ pub enum EntryState {
     },
     Refused {
         why: RefusedBecause,
+        noted: bool,
     },
 }
 
@@ -311,8 +328,7 @@ pub struct Entry {
 impl Entry {
     fn is_settled(&self) -> bool {
         match &self.state {
-            EntryState::Merged { noted, .. } => *noted,
-            EntryState::Refused { .. } => true,
+            EntryState::Merged { noted, .. } | EntryState::Refused { noted, .. } => *noted,
             EntryState::Queued | EntryState::Batched | EntryState::Returned { .. } => false,
         }
     }
@@ -409,7 +425,10 @@ impl Group for Merges {
             let loop_id = entry.candidate.loop_id.clone();
             match &entry.state {
                 EntryState::Merged { commit, noted: false } => {
-                    wanted.push(MergesEffect::Note { loop_id, commit: commit.clone() });
+                    wanted.push(MergesEffect::NoteMerged { loop_id, commit: commit.clone() });
+                }
+                EntryState::Refused { why, noted: false } => {
+                    wanted.push(MergesEffect::NoteRefused { loop_id, why: why.clone() });
                 }
                 EntryState::Returned { files } => {
                     if self.stopped {
@@ -420,7 +439,7 @@ impl Group for Merges {
                 EntryState::Queued
                 | EntryState::Batched
                 | EntryState::Merged { noted: true, .. }
-                | EntryState::Refused { .. } => {}
+                | EntryState::Refused { noted: true, .. } => {}
             }
         }
         let Some(Batch { number, build, step, runs }) = &self.batch else { return wanted };

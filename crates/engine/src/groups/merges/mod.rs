@@ -8,9 +8,11 @@ mod view;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use windlass_core::group::LoopReport;
-use windlass_core::group::merges::{Advance, Build, Candidate, Conflict, Merges, MergesEffect, MergesInput};
+use windlass_core::group::merges::{
+    Advance, Build, Candidate, Conflict, Merges, MergesEffect, MergesInput, RefusedBecause,
+};
 use windlass_core::ids::LoopId;
-use windlass_core::machine::{Input, LoopState, Merge};
+use windlass_core::machine::{Input, LoopState, Merge, MergeObstacle, RefusedMerge};
 
 use super::{Kind, Performance, member};
 use crate::engine::EngineError;
@@ -55,7 +57,17 @@ impl Kind for MergesKind {
                 Ok(MergesInput::TargetJudged { number, verdict })
             }
             MergesEffect::Advance { number, from, to } => advance(&at, number, &from, &to).await,
-            MergesEffect::Note { loop_id, commit } => note(&at, loop_id, commit).await,
+            MergesEffect::NoteMerged { loop_id, commit } => {
+                let merge = Merge { commit, target: at.state.spec.target.clone() };
+                note(&at, loop_id, &Input::Merged { merge }).await
+            }
+            MergesEffect::NoteRefused { loop_id, why } => match obstacle(why) {
+                Some(why) => {
+                    let refused = RefusedMerge { target: at.state.spec.target.clone(), why };
+                    note(&at, loop_id, &Input::MergeRefused { refused }).await
+                }
+                None => Ok(MergesInput::Noted { loop_id }),
+            },
             MergesEffect::Return { loop_id, times, files } => conflict::give_back(&at, loop_id, times, &files).await,
             MergesEffect::StopLoop { loop_id } => {
                 // Its driver reports what came of it.
@@ -73,7 +85,8 @@ impl Kind for MergesKind {
             MergesEffect::Judge { .. } | MergesEffect::JudgeTarget { .. } => true,
             MergesEffect::Build { .. }
             | MergesEffect::Advance { .. }
-            | MergesEffect::Note { .. }
+            | MergesEffect::NoteMerged { .. }
+            | MergesEffect::NoteRefused { .. }
             | MergesEffect::Return { .. }
             | MergesEffect::StopLoop { .. } => false,
         }
@@ -202,17 +215,25 @@ async fn advance(at: &At<'_>, number: u32, from: &str, to: &str) -> Result<Merge
     Ok(MergesInput::Advanced { number, end })
 }
 
-/// Tells a loop that its work is merged. One that is under way again, or gone, is not told.
-async fn note(at: &At<'_>, loop_id: LoopId, commit: String) -> Result<MergesInput, EngineError> {
-    let target = at.state.spec.target.clone();
+/// What a loop is told of a refusal, if it is about its work.
+fn obstacle(why: RefusedBecause) -> Option<MergeObstacle> {
+    match why {
+        RefusedBecause::Gate { gate, output } => Some(MergeObstacle::Gate { command: gate, output_tail: output }),
+        RefusedBecause::Conflict { files } => Some(MergeObstacle::Conflicts { files }),
+        RefusedBecause::Loop { .. } | RefusedBecause::Removed | RefusedBecause::Stopped => None,
+    }
+}
+
+/// Tells a loop what came of its merge. One that is under way again, or gone, is not told.
+async fn note(at: &At<'_>, loop_id: LoopId, news: &Input) -> Result<MergesInput, EngineError> {
     faults::point("merge_queue.note");
     match at.engine.take(&loop_id).await {
         Ok(mut held) => {
             let noted = async {
-                if let Ok(workspace) = at.engine.workspace(&held.state) {
-                    at.engine.workspaces.note_merged(&workspace, &target).await?;
+                if let (Input::Merged { merge }, Ok(workspace)) = (news, at.engine.workspace(&held.state)) {
+                    at.engine.workspaces.note_merged(&workspace, &merge.target).await?;
                 }
-                at.engine.apply(&mut held, &Input::Merged { merge: Merge { commit, target } }).await
+                at.engine.apply(&mut held, news).await
             };
             let noted = noted.await;
             at.engine.release(held).await?;

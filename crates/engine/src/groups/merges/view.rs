@@ -97,7 +97,7 @@ fn line(entry: &Entry) -> MergesEntryView {
             view.conflicts.clone_from(files);
             "returned"
         }
-        EntryState::Refused { why } => {
+        EntryState::Refused { why, .. } => {
             view.refused = Some(why.clone());
             "refused"
         }
