@@ -104,7 +104,10 @@ test("cost_tokens_and_time_move_while_a_turn_runs", async () => {
   const tab = await page.context().newPage();
   await tab.goto(`${world.origin}/loops/${loop.id}?tab=usage`);
   await tab.getByText("$0.25 / $4.00").first().waitFor();
+  const words = row(page, "spends").locator("[data-last-words]");
+  await words.getByText("first", { exact: false }).waitFor();
   world.go("spend");
+  await words.getByText("second", { exact: false }).waitFor();
   await tab.getByText("$1.00 / $4.00").first().waitFor();
   await tab.getByRole("meter", { name: "Budget" }).first().waitFor();
   await spent.getByText("$1.00 / $4.00").waitFor();

@@ -8,6 +8,7 @@ use windlass_core::ids::LoopId;
 use windlass_engine::activity;
 use windlass_engine::command::{Answer, Command};
 use windlass_engine::engine::{Engine, status_word};
+use windlass_engine::feed::LastWords;
 use windlass_engine::journal;
 use windlass_engine::view::{LoopView, UsageView};
 use windlass_store::{ListFilter, Listed};
@@ -17,6 +18,7 @@ use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{AnswerLoop, PauseLoop, SteerLoop};
 use crate::views::{FindingsView, LoopSummary, PlanView, ProjectView};
+use crate::words::one_line;
 
 /// A request that only names a loop.
 macro_rules! about_a_loop {
@@ -75,7 +77,18 @@ pub(crate) fn lively(engine: &Engine, listed: &Listed, view: LoopView) -> LoopSu
         activity::Activity::default()
     };
     let last_activity_at = seen.last_at.filter(|at| *at > view.updated_at).unwrap_or(view.updated_at);
-    LoopSummary { view, activity: seen.intervals, last_activity_at, driven: listed.is_driven() }
+    LoopSummary { view, activity: seen.intervals, last_activity_at, driven: listed.is_driven(), last_words: None }
+}
+
+/// The last line of a running loop's agent, safe to show. None if it cannot be read: a list goes on without it.
+pub async fn last_words(engine: &Engine, listed: &Listed, known: &mut LastWords) -> Option<String> {
+    const LONGEST: usize = 240;
+    if status_word(listed) != "running" {
+        return None;
+    }
+    let id = LoopId(listed.entry.id.clone());
+    let line = known.read(engine, &id, listed.head).await.ok()??;
+    Some(one_line(line, LONGEST))
 }
 
 impl Request for ListProjects {

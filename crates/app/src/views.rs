@@ -71,6 +71,9 @@ pub struct LoopSummary {
     pub last_activity_at: Timestamp,
     /// Whether somebody drives it now.
     pub driven: bool,
+    /// The last line that its agent said, while the loop is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

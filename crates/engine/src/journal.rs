@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState, Replayed, replay};
+use windlass_core::spec::LoopSpec;
 
 use windlass_store::{NewEvent, Store, StoreError, StoredEvent};
 
@@ -63,6 +64,15 @@ pub fn decode(id: &LoopId, stored: &StoredEvent) -> Result<Event, JournalError> 
         return Err(JournalError::OtherFormat { id: id.0.clone(), seq: stored.seq, version });
     }
     serde_json::from_str(&stored.body).map_err(unreadable)
+}
+
+/// What a loop was created with, from its first event.
+pub async fn spec(store: &dyn Store, id: &LoopId) -> Result<Box<LoopSpec>, JournalError> {
+    let first = store.read(&id.0, 0, 1).await?;
+    match first.first().map(|stored| decode(id, stored)).transpose()? {
+        Some(Event::LoopCreated { spec, .. }) => Ok(spec),
+        _ => Err(JournalError::NoSuchLoop { id: id.0.clone() }),
+    }
 }
 
 /// The state of a loop, from its whole journal.

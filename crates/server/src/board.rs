@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -15,19 +15,21 @@ use axum::response::Response;
 use serde::Serialize;
 use tokio::sync::watch;
 use windlass_engine::engine::{Engine, status_word};
+use windlass_engine::feed::LastWords;
 use windlass_store::{LOOP, ListFilter, Listed, Rows};
 
 use crate::app::{App, Subscribed};
 use crate::extract::Query;
 use crate::refused::Refused;
 use crate::sse::{HEARTBEAT, stream};
-use windlass_app::FeedQuery;
-use windlass_app::summary;
+use windlass_app::{FeedQuery, LoopSummary, last_words, summary};
 
 /// The catalogue is checked so often at most.
 const CALM: Duration = Duration::from_millis(100);
 /// How lively a loop is, is checked so often where somebody wants to see it.
 const PULSE: Duration = Duration::from_secs(5);
+/// What an agent said last is read so often at most, however much it says.
+const SPEECH: Duration = Duration::from_secs(1);
 
 /// The last known state of a loop, as far as needed to detect changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,17 @@ struct Seen {
     driver: Option<String>,
     word: String,
     output: u64,
+    words: Option<String>,
+}
+
+/// What the agent of a running loop said last, read once for all who watch.
+#[derive(Debug)]
+struct Speech {
+    known: LastWords,
+    words: Option<String>,
+    /// How the loop was when it was read, and when.
+    at: (u64, u64),
+    read: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +88,11 @@ impl Board {
         self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).last
     }
 
+    fn words(&self, id: &str) -> Option<String> {
+        let marks = self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        marks.loops.get(id).and_then(|(_, seen)| seen.words.clone())
+    }
+
     fn place(&self, said: Option<&str>) -> Option<u64> {
         let (boot, number) = said?.split_once('-')?;
         (boot == self.boot).then(|| number.parse().ok())?
@@ -88,23 +106,25 @@ async fn keep(
     mut changes: watch::Receiver<u64>,
     mut shutdown: watch::Receiver<bool>,
 ) {
+    let mut speeches = HashMap::new();
     loop {
         changes.mark_unchanged();
+        // Without viewers, what loops say and how lively they are is not needed.
+        let watched = tell.receiver_count() > 1;
         let looked = engine.store.list(ListFilter { rows: Rows::All, ..ListFilter::default() }).await;
         match looked {
             Ok(listed) => {
-                if let Some(last) = note(&engine, &marks, &listed) {
+                let seen = see(&engine, &listed, &mut speeches, watched).await;
+                if let Some(last) = note(&marks, seen) {
                     tell.send_replace(last);
                 }
             }
             Err(error) => tracing::warn!(%error, "cannot read the catalogue"),
         }
-        // Without viewers, the activity of loops is not needed.
-        let watched = tell.receiver_count() > 1;
         pause(CALM, &mut shutdown).await;
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep(PULSE), if watched => {}
+            () = tokio::time::sleep(PULSE), if tell.receiver_count() > 1 => {}
             _ = shutdown.wait_for(|leave| *leave) => return,
         }
     }
@@ -118,8 +138,7 @@ async fn pause(time: Duration, shutdown: &mut watch::Receiver<bool>) {
 }
 
 /// Notes what changed; the new last number if anything did.
-fn note(engine: &Engine, marks: &Mutex<Marks>, listed: &[Listed]) -> Option<u64> {
-    let seen: Vec<(String, Seen)> = listed.iter().map(|one| (one.entry.id.clone(), seen(engine, one))).collect();
+fn note(marks: &Mutex<Marks>, seen: Vec<(String, Seen)>) -> Option<u64> {
     let mut marks = marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let before = marks.last;
     for (id, seen) in seen {
@@ -132,14 +151,48 @@ fn note(engine: &Engine, marks: &Mutex<Marks>, listed: &[Listed]) -> Option<u64>
     (marks.last > before).then_some(marks.last)
 }
 
-fn seen(engine: &Engine, listed: &Listed) -> Seen {
-    let running = listed.entry.status == "running";
-    Seen {
-        head: listed.head,
-        driver: listed.holder.as_ref().map(|held| held.holder.token.clone()),
-        word: status_word(listed).to_owned(),
-        output: if running { windlass_engine::activity::written(&engine.data, &listed.entry.id) } else { 0 },
+async fn see(
+    engine: &Engine,
+    listed: &[Listed],
+    speeches: &mut HashMap<String, Speech>,
+    watched: bool,
+) -> Vec<(String, Seen)> {
+    let mut all = Vec::with_capacity(listed.len());
+    for one in listed {
+        let id = one.entry.id.clone();
+        let running = one.entry.kind == LOOP && one.entry.status == "running";
+        let output = if running { windlass_engine::activity::written(&engine.data, &id) } else { 0 };
+        let words = match running {
+            true => spoken(engine, one, output, speeches, watched).await,
+            false => speeches.remove(&id).and(None),
+        };
+        let driver = one.holder.as_ref().map(|held| held.holder.token.clone());
+        all.push((id, Seen { head: one.head, driver, word: status_word(one).to_owned(), output, words }));
     }
+    all
+}
+
+async fn spoken(
+    engine: &Engine,
+    listed: &Listed,
+    output: u64,
+    speeches: &mut HashMap<String, Speech>,
+    watched: bool,
+) -> Option<String> {
+    let at = (listed.head, output);
+    let known = speeches.remove(&listed.entry.id);
+    let speech = match known {
+        Some(known) if !watched || known.at == at || known.read.elapsed() < SPEECH => known,
+        None if !watched => return None,
+        known => {
+            let mut known = known.map(|speech| speech.known).unwrap_or_default();
+            let words = last_words(engine, listed, &mut known).await;
+            Speech { known, words, at, read: Instant::now() }
+        }
+    };
+    let words = speech.words.clone();
+    speeches.insert(listed.entry.id.clone(), speech);
+    words
 }
 
 pub(crate) async fn events(
@@ -192,7 +245,9 @@ impl Watching {
         let row = self.app.engine.store.get(id).await.ok()??;
         if row.entry.kind == LOOP {
             let listed = self.app.local.found(id).await.ok()?;
-            return Some(format!("data: {}", serde_json::to_string(&summary(&self.app.engine, &listed).ok()?).ok()?));
+            let row = summary(&self.app.engine, &listed).ok()?;
+            let row = LoopSummary { last_words: self.app.board.words(id), ..row };
+            return Some(format!("data: {}", serde_json::to_string(&row).ok()?));
         }
         let entry = &row.entry;
         let changed = GroupChanged {

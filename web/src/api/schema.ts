@@ -3418,6 +3418,8 @@ export interface components {
             iterations: number;
             /** Format: date-time */
             last_activity_at: string;
+            /** @description The last line that its agent said, while the loop is running. */
+            last_words?: string | null;
             limits: components["schemas"]["Limits"];
             /**
              * @description The last try to merge its work, if that was refused.

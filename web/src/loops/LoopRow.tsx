@@ -46,6 +46,7 @@ export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect,
           <span title={loop.goal} className="min-w-0 flex-1 basis-40 truncate text-sm text-soft max-sm:basis-full">{loop.goal}</span>
         </Link>
         <Doing loop={loop} />
+        {loop.last_words ? <LastWords words={loop.last_words} /> : null}
       </div>
       <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={onAsk} onPause={onPause} /></div>
       <div className="col-span-3 grid grid-cols-[3rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
@@ -88,6 +89,12 @@ function Doing({ loop }: { loop: LoopSummary }) {
       {loop.parent ? <span className="max-sm:block max-sm:truncate"><span className="max-sm:hidden"> · </span><Link to="/loops/$id" params={{ id: loop.parent.id }} className="text-accent underline">{t("loop.fork_of_short", { name: loop.parent.name })}</Link></span> : null}
     </p>
   );
+}
+
+/** What the agent of a running loop said last. */
+function LastWords({ words }: { words: string }) {
+  const { t } = useTranslation();
+  return <p data-last-words title={words} className="truncate text-xs text-soft"><span className="sr-only">{t("loop.last_words")} </span><span aria-hidden>“</span>{words}<span aria-hidden>”</span></p>;
 }
 
 /** The main action has a name; the others are icons. */

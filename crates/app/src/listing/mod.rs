@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use windlass_core::stop::Outcome;
 use windlass_engine::engine::{Engine, status_word};
+use windlass_engine::feed::LastWords;
 use windlass_engine::view::LoopView;
 use windlass_store::{CatalogueEntry, ListFilter, Listed};
 
 use crate::local::{Local, settled};
-use crate::loops::{lively, summary, view, whole_view};
+use crate::loops::{last_words, lively, summary, view, whole_view};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::requests::ListLoops;
-use crate::views::LoopList;
+use crate::views::{LoopList, LoopSummary};
 
 /// What `status` of a list can ask for: statuses, outcomes of completed loops, and `open`.
 pub const LISTED_AS: [&str; 17] = [
@@ -70,11 +71,13 @@ impl Request for ListLoops {
                     list.next = list.loops.last().map(|row| row.view.id.clone());
                     return Ok(list);
                 }
-                list.loops.push(if self.history {
+                let row = if self.history {
                     lively(&engine, &listed, whole_view(&engine, &listed).await?)
                 } else {
                     summary(&engine, &listed)?
-                });
+                };
+                let last_words = last_words(&engine, &listed, &mut LastWords::default()).await;
+                list.loops.push(LoopSummary { last_words, ..row });
             }
         }
         Ok(list)

@@ -134,13 +134,14 @@ fn gates(row: &LoopSummary) -> String {
     parts.join(" ")
 }
 
-/// The question or the reason of a loop that needs somebody, else the summary of its last iteration, else its goal.
+/// The question or the reason of a loop that needs somebody, else what a running agent said last, else the summary of
+/// its last iteration, else its goal.
 fn last_words(row: &LoopSummary) -> String {
     let view = &row.view;
     let asked = question(row).map(|question| format!("asks: {}", question.question));
     let waits = view.waiting_for.clone().filter(|_| view.status != "queued");
     let said = view.history.last().map(|last| last.summary.clone()).filter(|text| !text.trim().is_empty());
-    one_line(asked.or(waits).or(said).unwrap_or_else(|| view.goal.clone()).trim(), 400)
+    one_line(asked.or(waits).or(row.last_words.clone()).or(said).unwrap_or_else(|| view.goal.clone()).trim(), 400)
 }
 
 /// Cells in columns; the last one takes the rest, and the name what is left on a wide terminal.

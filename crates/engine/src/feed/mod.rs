@@ -5,6 +5,7 @@
 
 mod cursor;
 mod past;
+mod said;
 mod times;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use windlass_store::{Held, Store};
 
 pub use cursor::{Cursor, CursorError, Standing, TurnCursor};
 pub use past::{Page, begin_near_end, end, page_before};
+pub use said::LastWords;
 
 use times::Times;
 
@@ -108,11 +110,7 @@ impl FeedReader {
     /// Items after event `after`; 0 for all.
     pub async fn open(engine: &Engine, id: &LoopId, after: u64) -> Result<Self, EngineError> {
         // Live items are made by the loop's adapter, which the first event names.
-        let first = engine.store.read(&id.0, 0, 1).await?;
-        let spec = match first.first().map(|stored| journal::decode(id, stored)).transpose()? {
-            Some(Event::LoopCreated { spec, .. }) => spec,
-            _ => return Err(journal::JournalError::NoSuchLoop { id: id.0.clone() }.into()),
-        };
+        let spec = journal::spec(engine.store.as_ref(), id).await?;
         Ok(Self {
             store: Arc::clone(&engine.store),
             data: engine.data.clone(),

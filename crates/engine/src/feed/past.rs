@@ -58,16 +58,16 @@ struct Turn {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Past<'a> {
-    engine: &'a Engine,
-    id: &'a LoopId,
+pub(super) struct Past<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) id: &'a LoopId,
 }
 
 impl Past<'_> {
     /// Where the feed ends now.
     async fn end(self) -> Result<Cursor, EngineError> {
         let head = self.engine.store.get(&self.id.0).await?.map_or(0, |listed| listed.head);
-        let turn = match self.last_turn_event(head).await? {
+        let turn = match self.last_turn_event(0, head).await? {
             Some((seq, Event::TurnStarted { turn, .. })) => {
                 let files = self.engine.data.turn(self.id, turn);
                 let place = Place { stdout: length(&files.stdout()), stderr: length(&files.stderr()) };
@@ -104,7 +104,7 @@ impl Past<'_> {
             }
         }
         let before = at.turn.map_or(at.seq, |turn| turn.started.saturating_sub(1).min(at.seq));
-        let Some((ended, Event::TurnEnded { turn: key, .. })) = self.last_turn_event(before).await? else {
+        let Some((ended, Event::TurnEnded { turn: key, .. })) = self.last_turn_event(0, before).await? else {
             return Ok((Cursor::default(), 0));
         };
         let Some(started) = self.start_of(key, ended).await? else { return Ok((Cursor::default(), 0)) };
@@ -142,13 +142,13 @@ impl Past<'_> {
         }
     }
 
-    /// The last event up to `seq` that starts or ends a turn.
-    async fn last_turn_event(self, seq: u64) -> Result<Option<(u64, Event)>, EngineError> {
-        self.find_back(seq, |stored| matches!(stored.kind.as_str(), "turn_started" | "turn_ended")).await
+    /// The last event after one and up to another that starts or ends a turn.
+    pub(super) async fn last_turn_event(self, after: u64, seq: u64) -> Result<Option<(u64, Event)>, EngineError> {
+        self.find_back(after, seq, |stored| matches!(stored.kind.as_str(), "turn_started" | "turn_ended")).await
     }
 
     async fn start_of(self, key: TurnKey, mut before: u64) -> Result<Option<u64>, EngineError> {
-        while let Some((seq, event)) = self.find_back(before, |stored| stored.kind == "turn_started").await? {
+        while let Some((seq, event)) = self.find_back(0, before, |stored| stored.kind == "turn_started").await? {
             if matches!(event, Event::TurnStarted { turn, .. } if turn == key) {
                 return Ok(Some(seq));
             }
@@ -159,12 +159,13 @@ impl Past<'_> {
 
     async fn find_back(
         self,
+        after: u64,
         mut seq: u64,
         wanted: impl Fn(&StoredEvent) -> bool,
     ) -> Result<Option<(u64, Event)>, EngineError> {
         const PAGE: u64 = 64;
-        while seq > 0 {
-            let from = seq.saturating_sub(PAGE);
+        while seq > after {
+            let from = seq.saturating_sub(PAGE).max(after);
             let count = usize::try_from(seq - from).unwrap_or(0);
             let events = self.engine.store.read(&self.id.0, from, count).await?;
             if let Some(stored) = events.iter().rev().find(|stored| wanted(stored)) {
