@@ -56,7 +56,7 @@ async fn worker_lives_while_the_database_hears_of_it() {
     };
     let hour = Duration::from_secs(3600);
     assert_eq!(presence(hour).await, Presence::Unknown, "it never said anything");
-    store.seen(&Worker { id: WORKER.into(), name: "w".into() }).await.unwrap();
+    store.seen(&Worker { id: WORKER.into(), name: "w".into(), is_desk: false, slots: Some(1) }).await.unwrap();
     assert_eq!(presence(hour).await, Presence::Alive);
     assert_eq!(presence(Duration::ZERO).await, Presence::Gone);
     store.acquire("a", holder("next"), Some("t")).await.unwrap();

@@ -45,7 +45,7 @@ pub use groups::{
     OpenedQueue, OpenedTries, RemoveGoal, ResumeGroup, ShowGroup, StartTries, StopGroup,
 };
 pub use history::*;
-pub use listing::LISTED_AS;
+pub use listing::{DrainWorker, LISTED_AS, ListWorkers};
 pub use local::{Background, Local};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport, MinimiseStep, MinimiseSteps, StepsReport, Why};

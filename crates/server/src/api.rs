@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
-    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
-    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, LoopFindings, LoopJournal,
+    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
+    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, ListWorkers, LoopFindings, LoopJournal,
     LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
     MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
     PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop,
@@ -91,6 +91,8 @@ fn of_this_machine(table: Table) -> Table {
         .add(Route::get("/api/server", "Version and status of the server").answers::<ServerView>(), get(server))
         .ask::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
         .ask::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
+        .ask::<ListWorkers>(Route::get("/api/workers", "Workers and desks of a fleet; none on a single machine"))
+        .ask::<DrainWorker>(Route::post("/api/workers/{id}/drain", "Let a worker finish its turns and exit"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
             Route::get("/api/events", "Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state")

@@ -33,4 +33,4 @@ pub use listen::{ListenError, ListenOptions, Listener, Tls};
 pub use login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
 pub use openapi::document as openapi;
 pub use remote::TOKEN;
-pub use secret::{Secret, fingerprint, read as read_private, server_file, write as write_private};
+pub use secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};
