@@ -37,7 +37,7 @@ pub struct Options {
 pub async fn serve(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
     let (engine, station) =
-        engine(store, &options.data, &options.hub, Who::Desk { name: &options.name }, None).await?;
+        engine(store.clone(), &options.data, &options.hub, Who::Desk { name: &options.name }, None).await?;
     let data = engine.data.root().to_owned();
     if let Some(other) = Running::find(&data) {
         let what = format!("process {} already serves {}, at {}", other.process.pid, data.display(), other.url);
@@ -63,12 +63,14 @@ pub async fn serve(options: Options) -> Result<(), Failure> {
     let changes = station.wire().await?.any();
     let (leave, shutdown) = watch::channel(false);
     let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
+    let worker = station.worker.clone();
     let sweeping = tokio::spawn(sweep(station, options.keep));
     tokio::spawn(told_to_leave(leave));
     let local = Local::on(context, Arc::clone(&engine), Arc::new(Workers));
     serving(listener, engine, local, (secret, logins), facts, changes, shutdown).await;
     beating.abort();
     sweeping.abort();
+    store.leave(&worker).await?;
     let _ = std::fs::remove_file(server_file(&data));
     Ok(())
 }

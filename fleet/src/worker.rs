@@ -164,7 +164,7 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     }
     beating.abort();
     shipping.abort();
-    Ok(())
+    Ok(store.leave(&driven.station.worker).await?)
 }
 
 type Ended = (String, Result<(), EngineError>);

@@ -4,9 +4,10 @@ mod server;
 mod world;
 
 use std::path::Path;
+use std::process::Stdio;
 
 use rustix::process::Signal;
-use windlass_app::{LoopFeed, PauseLoop, ResumeLoop, SteerLoop, StopLoop};
+use windlass_app::{DrainWorker, Kind, ListWorkers, LoopFeed, PauseLoop, ResumeLoop, SteerLoop, StopLoop};
 use windlass_core::agent::AgentEvent;
 use windlass_engine::feed::FeedBody;
 use world::{Desk, Fleet};
@@ -56,7 +57,8 @@ async fn desk_shows_output_of_a_running_turn_and_stops_it() {
     read_to(&mut feed, Some("step 1 begins")).await;
     fleet.turn_runs().await;
     let view = desk.app.run(StopLoop { id: id.clone() }).await.unwrap();
-    assert_eq!(view.status, "cancelled");
+    // Not the path that the project has on the worker.
+    assert_eq!((view.status.as_str(), view.project.as_str()), ("cancelled", "git:repo"));
     read_to(&mut feed, None).await;
     let row = fleet.until(|row| row.holder.is_none()).await;
     assert_eq!(row.entry.status, "cancelled");
@@ -115,7 +117,7 @@ async fn stop_of_a_loop_that_no_worker_has_is_answered_by_the_desk() {
     let id = fleet.row().await.entry.id;
     let desk = fleet.desk("desk").await;
     let view = desk.app.find(Some("steps")).await.unwrap();
-    assert_eq!(view.status, "queued");
+    assert_eq!((view.status.as_str(), view.project.as_str()), ("queued", "git:repo"));
     assert_eq!(desk.app.run(StopLoop { id }).await.unwrap().status, "cancelled");
     assert_eq!(fleet.row().await.holder, None);
 }
@@ -123,12 +125,19 @@ async fn stop_of_a_loop_that_no_worker_has_is_answered_by_the_desk() {
 #[tokio::test(flavor = "multi_thread")]
 async fn drained_worker_exits_and_another_goes_on() {
     let Some(mut fleet) = Fleet::with_a_loop(false).await else { return };
+    let desk = fleet.desk("desk").await;
+    let workers = async || desk.app.run(ListWorkers {}).await.unwrap();
     let mut one = fleet.worker("one", None);
     fleet.until(|row| row.holder.is_some()).await;
+    let names: Vec<_> = workers().await.into_iter().map(|one| (one.name, one.is_desk, one.slots)).collect();
+    assert_eq!(names, [("one".to_owned(), false, Some(2)), ("desk".to_owned(), true, None)]);
     let done = fleet.program(&["drain", "one", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stdout), "{\"draining\":[\"one\"]}\n");
     assert!(tokio::task::spawn_blocking(move || one.0.wait().unwrap()).await.unwrap().success());
-    assert_eq!(fleet.program(&["drain", "none"]).status().unwrap().code(), Some(1));
+    assert_eq!(workers().await.len(), 1, "a worker that exited is listed");
+    assert_eq!(fleet.program(&["drain", "none"]).stderr(Stdio::null()).status().unwrap().code(), Some(1));
+    let refused = desk.app.run(DrainWorker { id: "none".to_owned() }).await.unwrap_err();
+    assert_eq!(refused.code, Kind::NotFound);
     let _two = fleet.worker("two", None);
     fleet.ends_well().await;
 }

@@ -38,7 +38,7 @@ pub(crate) struct Shipper {
     /// Turns that run here.
     open: Mutex<HashMap<Turn, Sent>>,
     watched: Mutex<HashMap<String, Instant>>,
-    is_watched: Notify,
+    is_due: Notify,
     /// One shipment at a time, so that offsets only grow.
     shipping: tokio::sync::Mutex<()>,
 }
@@ -49,12 +49,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shipper {
     pub(crate) fn new(store: PgStore, data: DataDir, tokens: Arc<Mutex<HashMap<String, String>>>) -> Self {
-        let (open, watched, is_watched, shipping) = Default::default();
-        Self { store, data, tokens, open, watched, is_watched, shipping }
+        let (open, watched, is_due, shipping) = Default::default();
+        Self { store, data, tokens, open, watched, is_due, shipping }
     }
 
     pub(crate) fn begin(&self, id: &LoopId, turn: TurnKey) {
         locked(&self.open).insert((id.0.clone(), turn), Sent::default());
+        // Somebody may watch the loop already.
+        self.is_due.notify_one();
     }
 
     /// Whether this process writes the turn's files.
@@ -71,7 +73,7 @@ impl Shipper {
     pub(crate) fn watched(&self, loop_id: &str) {
         let until = Instant::now() + WATCHED_FOR;
         if locked(&self.watched).insert(loop_id.to_owned(), until).is_none_or(|before| before < Instant::now()) {
-            self.is_watched.notify_one();
+            self.is_due.notify_one();
         }
     }
 
@@ -85,7 +87,7 @@ impl Shipper {
             let wait = if live { WATCHED } else { USUAL.saturating_sub(sent_at.elapsed()) };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = self.is_watched.notified() => {}
+                () = self.is_due.notified() => {}
             }
             let all = sent_at.elapsed() >= USUAL;
             if all {

@@ -106,6 +106,11 @@ impl PgStore {
         patiently!(steps::seen(&self.pool, worker))
     }
 
+    /// Notes that the process exits.
+    pub(crate) async fn leave(&self, worker: &Worker) -> Result<()> {
+        patiently!(steps::leave(&self.pool, worker))
+    }
+
     /// Asks living workers of this name or ID to drain; returns their names.
     pub async fn drain(&self, worker: &str) -> Result<Vec<String>> {
         patiently!(steps::drain(&self.pool, self.lost_after, worker))

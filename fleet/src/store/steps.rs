@@ -303,6 +303,14 @@ pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<bool> {
     Ok(draining)
 }
 
+/// The process exits and holds nothing. Rows of processes that were killed long ago go with it.
+pub(super) async fn leave(pool: &PgPool, worker: &Worker) -> Done<()> {
+    let sql = "DELETE FROM workers w WHERE (id = $1 OR seen_at < now() - interval '1 day')
+                 AND NOT EXISTS (SELECT FROM leases h WHERE h.worker = w.id)";
+    sqlx::query(sql).bind(&worker.id).execute(pool).await?;
+    Ok(())
+}
+
 /// Asks living workers of this name or ID to drain; returns their names.
 pub(super) async fn drain(pool: &PgPool, lost_after: Duration, worker: &str) -> Done<Vec<String>> {
     let sql = "UPDATE workers SET draining = true
