@@ -50,7 +50,10 @@ pub async fn serve(options: Options) -> Result<(), Failure> {
     let process = ProcessIdentity::current().ok_or(EngineError::Identity)?;
     Running { url: url.clone(), process, surroundings: String::new() }.write(&data)?;
     let code = logins.new_code(engine.clock.now())?;
-    say(&format!("listening on {url}\n  open     {url}/#code={}\n           works once, within {CODE_MINUTES} minutes", code.text));
+    say(&format!(
+        "listening on {url}\n  open     {url}/#code={}\n           works once, within {CODE_MINUTES} minutes",
+        code.text
+    ));
     let mut context = Context::new(None).map_err(failure)?;
     context.paths.data.clone_from(&data);
     let facts = Facts {

@@ -10,4 +10,4 @@ pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, PgStore, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Worker};

@@ -40,7 +40,9 @@ fn all_of(data: &Path, id: &str, file: &str) -> Vec<(String, Vec<u8>)> {
     let turns = std::fs::read_dir(data.join("transcripts").join(id)).unwrap().map(|turn| turn.unwrap());
     let mut all: Vec<_> = turns
         .filter(|turn| turn.file_name().to_str().unwrap().contains("coder"))
-        .map(|turn| (turn.file_name().into_string().unwrap(), std::fs::read(turn.path().join(file)).unwrap_or_default()))
+        .map(|turn| {
+            (turn.file_name().into_string().unwrap(), std::fs::read(turn.path().join(file)).unwrap_or_default())
+        })
         .collect();
     all.sort();
     all

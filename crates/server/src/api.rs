@@ -11,14 +11,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
-    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
-    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, ListWorkers, LoopFindings, LoopJournal,
-    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
-    PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop,
-    ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView,
-    SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop,
-    StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
+    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop,
+    ForkLoop, Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, ListWorkers,
+    LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf,
+    MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop,
+    PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop,
+    RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust,
+    RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone,
+    StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;

@@ -23,9 +23,9 @@ use windlass_store::{
 };
 
 use self::failure::{Fault, failed};
+pub use self::output::{Fetched, Piece};
 use self::patience::{Patience, patiently};
 pub use self::schema::FORMAT;
-pub(crate) use self::output::{Fetched, Piece};
 pub(crate) use self::steps::{INBOX, LEASE, NEWS, OUTPUT, WATCH, WORK};
 
 /// A worker that was not seen for so long is gone.
@@ -122,22 +122,22 @@ impl PgStore {
     }
 
     /// Writes output, if its sender still holds the loop.
-    pub(crate) async fn ship(&self, pieces: &[Piece]) -> Result<()> {
+    pub async fn ship(&self, pieces: &[Piece]) -> Result<()> {
         patiently!(output::ship(&self.pool, pieces))
     }
 
     /// How much of each file of a turn was shipped.
-    pub(crate) async fn shipped(&self, loop_id: &str, turn: &str) -> Result<Vec<(i16, i64)>> {
+    pub async fn shipped(&self, loop_id: &str, turn: &str) -> Result<Vec<(i16, i64)>> {
         patiently!(output::shipped(&self.pool, loop_id, turn))
     }
 
     /// Notes that all of a turn was shipped.
-    pub(crate) async fn close_turn(&self, loop_id: &str, turn: &str, token: &str) -> Result<()> {
+    pub async fn close_turn(&self, loop_id: &str, turn: &str, token: &str) -> Result<()> {
         patiently!(output::close(&self.pool, loop_id, turn, token))
     }
 
     /// What was shipped of a turn beyond what is known.
-    pub(crate) async fn fetch(&self, loop_id: &str, turn: &str, known: &[i64]) -> Result<Fetched> {
+    pub async fn fetch(&self, loop_id: &str, turn: &str, known: &[i64]) -> Result<Fetched> {
         patiently!(output::fetch(&self.pool, loop_id, turn, known))
     }
 }

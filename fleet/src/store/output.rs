@@ -12,7 +12,7 @@ type Done<T> = Result<T, Fault>;
 
 /// A part of a file of a turn.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub struct Piece {
     pub loop_id: String,
     pub turn: String,
     pub file: i16,
@@ -24,7 +24,7 @@ pub(crate) struct Piece {
 
 /// What was shipped of a turn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fetched {
+pub struct Fetched {
     /// File, offset, bytes: by file and offset.
     pub chunks: Vec<(i16, i64, Vec<u8>)>,
     /// There is more already.

@@ -92,7 +92,8 @@ impl Fleet {
     /// A desk, and what asks it.
     pub async fn desk(&self, name: &str) -> Desk {
         let data = self.dir.path().join(name);
-        let mut command = self.program(&["serve", "--name", name, "--port", "0", "--data", &data.display().to_string()]);
+        let mut command =
+            self.program(&["serve", "--name", name, "--port", "0", "--data", &data.display().to_string()]);
         let log = std::fs::File::create(self.dir.path().join(format!("{name}.log"))).unwrap();
         let mut process = Running(command.stdout(Stdio::piped()).stderr(log).spawn().unwrap());
         let said = process.0.stdout.take().unwrap();

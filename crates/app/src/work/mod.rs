@@ -35,7 +35,8 @@ pub(crate) fn not_at_a_desk(engine: &Engine, state: &LoopState, what: &str) -> R
     if !engine.is_one_of_several() {
         return Ok(());
     }
-    let branch = state.workspace.as_ref().and_then(|known| known.branch.as_ref()).unwrap_or(&state.spec.workspace.branch);
+    let branch =
+        state.workspace.as_ref().and_then(|known| known.branch.as_ref()).unwrap_or(&state.spec.workspace.branch);
     Err(Problem::refused(
         format!("{}: {what} is not available for loops of a fleet", state.name),
         format!("its work is on the branch {branch} of the hub; fetch it and use git"),

@@ -21,8 +21,8 @@ use windlass_store::Seat;
 use crate::driver::DriveError;
 pub use crate::driver::Told;
 use crate::socket::Listening;
-pub use station::{Station, WorkerView};
 pub(crate) use station::Submission;
+pub use station::{Station, WorkerView};
 pub use transcripts::Transcripts;
 
 /// A machine that is not this one.
