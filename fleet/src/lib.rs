@@ -1,6 +1,8 @@
 //! Loops of many machines: the store of `windlass-store` in PostgreSQL, and workers that drive what it holds.
 
+pub mod desk;
 mod dispatch;
+mod output;
 mod station;
 mod store;
 pub mod submit;
@@ -8,4 +10,4 @@ pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, PgStore, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Worker};

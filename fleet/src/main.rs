@@ -1,6 +1,8 @@
 //! `windlass-fleet`: the database of a fleet, its workers, and new loops for them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line")]
 
+mod commands;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
@@ -32,6 +34,12 @@ enum Command {
     Run(RunArgs),
     /// List the loops of the fleet and its workers
     List(Where),
+    /// Serve the dashboard and the API of the fleet's loops, for browsers and for `windlass --server`
+    Serve(commands::desk::DeskArgs),
+    /// List the workers and desks that were seen in the last minute
+    Workers(Where),
+    /// Let a worker finish its turns and exit
+    Drain(commands::workers::DrainArgs),
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +127,9 @@ async fn start() -> ExitCode {
         Command::Worker(args) => work(args).await,
         Command::Run(args) => run(args).await,
         Command::List(at) => list(&at).await.map_err(hinted),
+        Command::Serve(args) => commands::desk::serve(args).await,
+        Command::Workers(at) => commands::workers::list(&at).await.map_err(hinted),
+        Command::Drain(args) => commands::workers::drain(&args).await.map_err(hinted),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -153,16 +164,23 @@ fn hinted(error: StoreError) -> Failure {
     Hinted(error).into()
 }
 
-async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
+fn log_to_stderr() {
     let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "info".to_owned());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
+    log_to_stderr();
     worker::work(worker::Options {
         database: args.at.database,
         hub: submit::hub(&args.at.hub)?,
         slots: args.slots,
         data: args.data,
-        name: args.name.unwrap_or_else(host),
+        name: args.name.unwrap_or_else(host_name),
     })
     .await?;
     Ok(ExitCode::SUCCESS)
@@ -210,7 +228,7 @@ async fn list(at: &Where) -> Result<ExitCode, StoreError> {
             .collect();
         let workers: Vec<_> = workers
             .iter()
-            .map(|(name, age, loops)| json!({ "name": name, "seen_s_ago": age, "loops": loops }))
+            .map(|one| json!({ "name": one.name, "seen_s_ago": one.seen_s_ago, "loops": one.loops }))
             .collect();
         println!("{}", json!({ "loops": loops, "workers": workers }));
         return Ok(ExitCode::SUCCESS);
@@ -220,8 +238,8 @@ async fn list(at: &Where) -> Result<ExitCode, StoreError> {
         let (status, place) = (&entry.status, holder(listed).unwrap_or_default());
         println!("{:<24} {:<20} {status:<10} {:>3} iterations  {place}", entry.name, entry.project, entry.iterations);
     }
-    for (name, age, count) in &workers {
-        println!("worker {name}: {count} loops, seen {age:.1} s ago");
+    for worker in &workers {
+        println!("{}", commands::workers::line(worker));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,11 +10,11 @@ use windlass_engine::groups::AnyGroup;
 use windlass_engine::view::LoopView;
 
 use crate::store::PgStore;
-use crate::worker::{Failure, engine};
+use crate::worker::{Failure, Who, engine};
 
 /// A queued loop is released, and no other one is handed on.
 #[derive(Debug)]
-struct Workers;
+pub(crate) struct Workers;
 
 #[async_trait]
 impl Background for Workers {
@@ -23,7 +23,8 @@ impl Background for Workers {
     }
 
     async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
-        Ok(held.release(engine).await?)
+        held.release(engine).await?;
+        Err(Problem::refused("workers of a fleet take single loops only", "start the loops one by one"))
     }
 }
 
@@ -42,7 +43,7 @@ async fn local(fleet: &Fleet, repo: &Path) -> Result<Local, Failure> {
     let data = context.paths.data.join("fleet");
     let store = PgStore::connect(&fleet.database).await?;
     let hub = hub(&fleet.hub)?;
-    let (engine, _) = engine(store, &data, &hub, "submit", fleet.project.clone()).await?;
+    let (engine, _) = engine(store, &data, &hub, Who::Client, fleet.project.clone()).await?;
     Ok(Local::on(context, engine, Arc::new(Workers)))
 }
 
@@ -61,7 +62,7 @@ pub fn hub(said: &str) -> Result<String, Failure> {
     Ok(Path::new(said).canonicalize()?.to_string_lossy().into_owned())
 }
 
-fn failure(problem: Problem) -> Failure {
+pub(crate) fn failure(problem: Problem) -> Failure {
     match problem.hint {
         Some(hint) => format!("{}\nhint: {hint}", problem.message).into(),
         None => problem.message.into(),

@@ -19,7 +19,7 @@ use windlass_workspace::Workspaces;
 
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::station::FleetStation;
-use crate::store::{INBOX, LEASE, PgStore, Worker};
+use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
 
 /// So often a worker says that it lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -37,17 +37,61 @@ pub struct Options {
     pub name: String,
 }
 
+/// What a process is to the fleet.
+#[derive(Debug, Clone, Copy)]
+pub enum Who<'a> {
+    Worker {
+        name: &'a str,
+        slots: u32,
+    },
+    Desk {
+        name: &'a str,
+    },
+    /// Creates loops.
+    Client,
+}
+
+impl Who<'_> {
+    fn worker(self) -> Worker {
+        let id = Uuid::now_v7().to_string();
+        match self {
+            Who::Worker { name, slots } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
+            Who::Desk { name } => Worker { id, name: name.to_owned(), is_desk: true, slots: None },
+            Who::Client => Worker { id, name: "submit".to_owned(), is_desk: false, slots: None },
+        }
+    }
+}
+
+/// Says once a second that this process lives, until it ends; drains if it is asked to.
+pub fn keep_alive(engine: Arc<Engine>, station: Arc<FleetStation>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            beat.tick().await;
+            match station.store.seen(&station.worker).await {
+                Ok(true) if !engine.drain.has_begun() => {
+                    tracing::info!("asked to drain");
+                    engine.drain.begin();
+                }
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "cannot say that this process lives"),
+            }
+        }
+    })
+}
+
 /// An engine over the fleet's store, for this process.
 pub async fn engine(
     store: PgStore,
     data: &Path,
     hub: &str,
-    name: &str,
+    who: Who<'_>,
     project: Option<String>,
 ) -> Result<(Arc<Engine>, Arc<FleetStation>), Failure> {
     windlass_engine::data::private_dir(data)?;
     let data = DataDir::at(data.canonicalize()?);
-    let worker = Worker { id: Uuid::now_v7().to_string(), name: name.to_owned() };
+    let worker = who.worker();
     // Before the first lease, or nobody could know whether its holder lives.
     store.seen(&worker).await?;
     let workspaces = Workspaces::from_env()?;
@@ -66,22 +110,15 @@ pub async fn engine(
 /// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
 pub async fn work(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
-    let (engine, station) = engine(store.clone(), &options.data, &options.hub, &options.name, None).await?;
+    let who = Who::Worker { name: &options.name, slots: options.slots };
+    let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
     let mut dispatch = PgDispatch::new(store.clone()).await?;
-    let mut told = store.listener(&[INBOX, LEASE]).await?;
-    let mut beat = tokio::time::interval(BEAT);
-    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let beating = tokio::spawn({
-        let (store, worker) = (store.clone(), station.worker.clone());
-        async move {
-            loop {
-                beat.tick().await;
-                if let Err(error) = store.seen(&worker).await {
-                    tracing::error!(%error, "cannot say that this worker lives");
-                }
-            }
-        }
+    let mut told = store.listener(&[INBOX, LEASE, WATCH]).await?;
+    let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
+    let shipping = tokio::spawn({
+        let station = Arc::clone(&station);
+        async move { station.shipper.run().await }
     });
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -115,6 +152,7 @@ pub async fn work(options: Options) -> Result<(), Failure> {
             Some(ended) = driven.tasks.join_next() => driven.ended(ended),
             heard = told.recv() => match heard {
                 Ok(heard) if heard.channel() == INBOX => driven.wake(heard.payload()),
+                Ok(heard) if heard.channel() == WATCH => driven.station.shipper.watched(heard.payload()),
                 Ok(_) => driven.let_go_of_lost().await?,
                 // It connects again; what was missed meanwhile is found by the next look.
                 Err(error) => tracing::warn!(%error, "the database is away"),
@@ -125,7 +163,8 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         }
     }
     beating.abort();
-    Ok(())
+    shipping.abort();
+    Ok(store.leave(&driven.station.worker).await?)
 }
 
 type Ended = (String, Result<(), EngineError>);
@@ -163,6 +202,7 @@ impl Driven {
         match ended {
             Ok((id, result)) => {
                 self.running.remove(&id);
+                self.station.shipper.left(&id);
                 match result {
                     Ok(()) => tracing::info!(loop_id = id, "left the loop"),
                     Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),

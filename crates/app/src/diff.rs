@@ -49,8 +49,8 @@ pub struct Patch {
 }
 
 pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem> {
-    let state = here.state_of(&request.id).await?;
     let engine = here.readable().await?;
+    let state = engine.at_hand(here.state_of(&request.id).await?).await?;
     let mut span = work::span(&state, request.iteration).map_err(|error| no_such_point(&error, &state.name))?;
     let workspace = engine.workspace(&state)?;
     if let Some(since) = request.since {

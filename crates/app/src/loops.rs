@@ -51,6 +51,8 @@ pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
     let mut view: LoopView = serde_json::from_str(&listed.entry.summary)
         .map_err(|error| Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}")))?;
     view.status = status_word(listed).to_owned();
+    // Another machine may have written the view, with its own path of the project.
+    view.project.clone_from(&listed.entry.project);
     Ok(view)
 }
 

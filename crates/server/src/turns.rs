@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use windlass_core::ids::TurnKey;
 use windlass_engine::data::TurnFiles;
+use windlass_engine::engine::EngineError;
 
 use crate::app::App;
 use crate::extract::{Path, Query};
@@ -21,6 +22,7 @@ async fn files(app: &App, id: &str, turn: &str) -> Result<TurnFiles, Problem> {
     let id = app.loop_id(id).await?;
     let none = || Problem::new(Kind::NotFound, "turn not found").hint("list turns with GET /api/loops/{id}/turns");
     let key: TurnKey = turn.parse().map_err(|_| none())?;
+    app.engine.fetch_turn(&id, key).await.map_err(EngineError::from)?;
     let files = app.engine.data.turn(&id, key);
     if files.dir.is_dir() { Ok(files) } else { Err(none()) }
 }

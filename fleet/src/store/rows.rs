@@ -7,6 +7,7 @@ use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use sqlx::postgres::{PgPool, PgRow};
 use sqlx::{AssertSqlSafe, Row};
+use windlass_engine::outside::WorkerView;
 use windlass_store::{
     CatalogueEntry, ChainCheck, Held, Holder, InboxItem, LOOP, Link, Linked, ListFilter, Listed, Presence, Rows, Seat,
     StoreError, StoredEvent,
@@ -134,11 +135,29 @@ pub(super) async fn token_before(pool: &PgPool, id: &str) -> Result<Option<Strin
     Ok(found.flatten())
 }
 
-pub(super) async fn workers(pool: &PgPool) -> Result<Vec<(String, f64, i64)>, Fault> {
-    let sql = "SELECT w.name, extract(epoch FROM now() - w.seen_at)::float8, count(h.loop)
+pub(super) async fn workers(pool: &PgPool, lost_after: Duration) -> Result<Vec<WorkerView>, Fault> {
+    let sql = "SELECT w.id, w.name, w.is_desk, w.slots, w.version, w.draining,
+                      extract(epoch FROM now() - w.seen_at)::float8 AS age, count(h.loop) AS loops
                FROM workers w LEFT JOIN leases h ON h.worker = w.id
-               WHERE w.seen_at > now() - interval '1 minute' GROUP BY w.id, w.name, w.seen_at ORDER BY w.name";
-    Ok(sqlx::query_as(sql).fetch_all(pool).await?)
+               WHERE w.seen_at > now() - interval '1 minute' AND (w.is_desk OR w.slots IS NOT NULL)
+               GROUP BY w.id ORDER BY w.is_desk, w.name, w.id";
+    let rows = sqlx::query(sql).fetch_all(pool).await?;
+    rows.iter()
+        .map(|row| {
+            let age: f64 = row.try_get("age")?;
+            Ok(WorkerView {
+                id: row.try_get("id")?,
+                name: row.try_get("name")?,
+                is_desk: row.try_get("is_desk")?,
+                slots: row.try_get::<Option<i32>, _>("slots")?.map(i32::cast_unsigned),
+                version: row.try_get("version")?,
+                is_draining: row.try_get("draining")?,
+                seen_s_ago: age,
+                is_alive: age <= lost_after.as_secs_f64(),
+                loops: row.try_get::<i64, _>("loops")?.cast_unsigned(),
+            })
+        })
+        .collect()
 }
 
 fn listed(row: &PgRow) -> Result<Listed, Fault> {
@@ -167,7 +186,7 @@ fn listed(row: &PgRow) -> Result<Listed, Fault> {
         summary: row.try_get("summary")?,
     };
     let head: i64 = row.try_get("head")?;
-    Ok(Listed { entry, head: head.cast_unsigned(), holder: held(row)? })
+    Ok(Listed { entry, head: head.cast_unsigned(), holder: held(row)?, has_workers: true })
 }
 
 fn held(row: &PgRow) -> Result<Option<Held>, Fault> {
