@@ -20,6 +20,15 @@ pub trait Dispatch: fmt::Debug + Send {
 
     /// Returns when it is worth asking again.
     async fn changed(&mut self);
+
+    /// This worker drives the loop no more, or could not take it.
+    fn left(&mut self, _loop_id: &str) {}
+
+    /// This worker takes no more loops.
+    fn drain(&mut self) {}
+
+    /// This worker has left all loops.
+    async fn end(&mut self) {}
 }
 
 /// Oldest first, by the store's own tables.

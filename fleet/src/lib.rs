@@ -1,9 +1,12 @@
 //! Loops of many machines: the store of `windlass-store` in PostgreSQL, and workers that drive what it holds.
 
 mod dispatch;
+pub mod doctor;
 mod station;
 mod store;
 pub mod submit;
+pub mod temporal;
+pub mod trial;
 pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};

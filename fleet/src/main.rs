@@ -11,7 +11,7 @@ use serde_json::json;
 use windlass_app::StartLoop;
 use windlass_fleet::submit::{self, Fleet};
 use windlass_fleet::worker::{self, Failure};
-use windlass_fleet::{FORMAT, PgStore};
+use windlass_fleet::{FORMAT, PgStore, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
@@ -32,6 +32,8 @@ enum Command {
     Run(RunArgs),
     /// List the loops of the fleet and its workers
     List(Where),
+    Try(trial::TryArgs),
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +49,56 @@ struct WorkerArgs {
     /// The worker's name in lists. Default: the host name
     #[arg(long)]
     name: Option<String>,
+    #[command(flatten)]
+    temporal: Temporal,
+}
+
+/// Check this machine's connections, versions, settings, and clock, and show how to fix problems
+#[derive(Debug, Args)]
+struct DoctorArgs {
+    /// The database, such as postgres://user@host/windlass
+    #[arg(long, env = "WINDLASS_FLEET_DATABASE", hide_env_values = true)]
+    database: Option<String>,
+    /// The hub, as workers are given it
+    #[arg(long, env = "WINDLASS_FLEET_HUB")]
+    hub: Option<String>,
+    #[command(flatten)]
+    temporal: Temporal,
+    /// The directory of this machine's worker
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl DoctorArgs {
+    fn fleet(&self) -> doctor::Fleet {
+        doctor::Fleet {
+            database: self.database.clone(),
+            hub: self.hub.clone(),
+            temporal: self.temporal.clone().address(),
+            data: self.data.clone(),
+        }
+    }
+}
+
+/// Placement with Temporal.
+#[derive(Debug, Clone, Args)]
+struct Temporal {
+    /// Let Temporal at HOST:PORT or https://HOST:PORT place loops. Default: the workers place them by the database
+    #[arg(long, value_name = "HOST:PORT", env = "WINDLASS_FLEET_TEMPORAL")]
+    temporal: Option<String>,
+    /// Temporal's namespace
+    #[arg(long, value_name = "NAME", env = "WINDLASS_FLEET_TEMPORAL_NAMESPACE", default_value = "default")]
+    temporal_namespace: String,
+}
+
+impl Temporal {
+    fn address(self) -> Option<windlass_fleet::temporal::Address> {
+        let namespace = self.temporal_namespace;
+        self.temporal.map(|at| windlass_fleet::temporal::Address { at, namespace })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +171,8 @@ async fn start() -> ExitCode {
         Command::Worker(args) => work(args).await,
         Command::Run(args) => run(args).await,
         Command::List(at) => list(&at).await.map_err(hinted),
+        Command::Try(args) => trial::run(&args).await,
+        Command::Doctor(args) => doctor::run(args.fleet(), args.json).await,
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -163,6 +217,7 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
         slots: args.slots,
         data: args.data,
         name: args.name.unwrap_or_else(host),
+        temporal: args.temporal.address(),
     })
     .await?;
     Ok(ExitCode::SUCCESS)

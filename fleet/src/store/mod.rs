@@ -43,6 +43,14 @@ pub struct Worker {
     pub name: String,
 }
 
+/// When the database heard of a worker last, by its own clock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sight {
+    /// Seconds since 1970; none if it never did.
+    pub seen_at: Option<f64>,
+    pub gone: bool,
+}
+
 impl PgStore {
     /// Connects to a database that has the tables of this version.
     pub async fn connect(url: &str) -> Result<Self> {
@@ -75,8 +83,13 @@ impl PgStore {
     }
 
     /// The tokens that the worker holds, by loop.
-    pub(crate) async fn tokens_of(&self, worker: &Worker) -> Result<HashMap<String, String>> {
-        patiently!(rows::tokens_of(&self.pool, &worker.id))
+    pub(crate) async fn tokens_of(&self, worker: &str) -> Result<HashMap<String, String>> {
+        patiently!(rows::tokens_of(&self.pool, worker))
+    }
+
+    /// When a worker was seen last.
+    pub(crate) async fn sight(&self, worker: &str) -> Result<Sight> {
+        patiently!(rows::sight(&self.pool, self.lost_after, worker))
     }
 
     /// The token of the stretch before the present one.

@@ -12,6 +12,7 @@ use windlass_store::{
     StoreError, StoredEvent,
 };
 
+use super::Sight;
 use super::failure::Fault;
 
 /// `$1` is the time after which a worker is gone. What happened before the database came back is nobody's silence.
@@ -126,6 +127,18 @@ pub(super) async fn tokens_of(pool: &PgPool, worker: &str) -> Result<HashMap<Str
     let sql = "SELECT l.id, h.token FROM leases h JOIN loops l ON l.pk = h.loop WHERE h.worker = $1";
     let rows: Vec<(String, String)> = sqlx::query_as(sql).bind(worker).fetch_all(pool).await?;
     Ok(rows.into_iter().collect())
+}
+
+pub(super) async fn sight(pool: &PgPool, lost_after: Duration, worker: &str) -> Result<Sight, Fault> {
+    let sql = "SELECT extract(epoch FROM seen_at)::float8,
+                      extract(epoch FROM now() - greatest(seen_at, pg_postmaster_start_time()))::float8 > $1
+               FROM workers WHERE id = $2";
+    let found: Option<(f64, bool)> =
+        sqlx::query_as(sql).bind(lost_after.as_secs_f64()).bind(worker).fetch_optional(pool).await?;
+    Ok(match found {
+        Some((seen_at, gone)) => Sight { seen_at: Some(seen_at), gone },
+        None => Sight { seen_at: None, gone: true },
+    })
 }
 
 pub(super) async fn token_before(pool: &PgPool, id: &str) -> Result<Option<String>, Fault> {

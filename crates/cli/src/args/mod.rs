@@ -3,6 +3,7 @@
 //! Help, completions, the reference in `docs/cli.md` and the parser all come from these definitions. A flag is here
 //! only if it does something.
 
+mod fleet;
 mod goal;
 mod loops;
 mod mcp;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub use fleet::{FleetArgs, WorkerArgs};
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
     AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
@@ -128,6 +130,8 @@ Examples:
     Doctor(DoctorArgs),
     Trust(TrustArgs),
     Serve(ServeArgs),
+    Fleet(FleetArgs),
+    Worker(WorkerArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
     Recipe(RecipeArgs),
