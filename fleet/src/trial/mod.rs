@@ -1,7 +1,7 @@
 //! `windlass-fleet try`: a whole fleet on this machine, a worker that is killed, and a check that nothing is doubled.
 #![allow(clippy::print_stdout, reason = "a command line")]
 
-mod services;
+pub mod services;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -119,8 +119,8 @@ impl Trial<'_> {
         let fleet = Fleet::new(place.dir(), database, temporal, self.args.kills).await?;
 
         let mut hands = Vec::new();
-        for name in ["one", "two"] {
-            hands.push(fleet.worker(place, name)?);
+        for number in 0..2 {
+            hands.push(fleet.worker(place, &name_of(number))?);
         }
         let began = Instant::now();
         let store = PgStore::connect(&fleet.database).await?;
@@ -157,7 +157,7 @@ impl Trial<'_> {
             let killed = Instant::now();
             self.say("✗", &format!("kill -9 of worker {} in turn {}", dead.name, journal.turns));
             // Meanwhile the machine gets a new worker, as a supervisor would start it.
-            hands.push(fleet.worker(place, &format!("{}-{}", dead.name, round + 2))?);
+            hands.push(fleet.worker(place, &name_of(round + 2))?);
             let (by, lease_ms) = loop {
                 if let Some((now, by)) = holder(&store, &id).await?
                     && now != token
@@ -190,13 +190,13 @@ impl Trial<'_> {
         let began = Instant::now();
         let started = match self.args.without_temporal {
             true => Err("--without-temporal".into()),
-            false => services::temporal(place, !self.args.offline).await,
+            false => services::Temporal::start(place, !self.args.offline).await,
         };
         match started {
-            Ok((at, version)) => {
+            Ok(services::Temporal { address, version, .. }) => {
                 self.report["temporal"] = json!({ "version": version, "start_ms": ms(began) });
                 self.say("✓", &format!("Temporal {version}, started in {} ms", ms(began)));
-                Some(at)
+                Some(address)
             }
             Err(error) => {
                 self.report["temporal"] = Value::Null;
@@ -236,8 +236,6 @@ impl Trial<'_> {
         loop {
             let listed = journal.read(|text| self.say("·", text)).await?;
             if !listed.entry.open && listed.holder.is_none() {
-                let sign = if listed.entry.status == "completed" { "✓" } else { "✗" };
-                self.say(sign, &format!("the loop is {}", listed.entry.status));
                 return Ok(());
             }
             if Instant::now() > until {
@@ -257,7 +255,8 @@ impl Trial<'_> {
             let said = Command::new("git").arg("-C").arg(&hub).args(args).output()?;
             Ok(String::from_utf8(said.stdout)?)
         };
-        let commits = git(&["rev-list", "--count", "main..windlass/steps"])?.trim().parse::<usize>().unwrap_or(0);
+        // All but the commit that the loop started from.
+        let commits = git(&["rev-list", "--count", "windlass/steps"])?.trim().parse::<usize>().map_or(0, |all| all - 1);
         let lines = git(&["show", "windlass/steps:done.txt"])?;
         let wanted: String = (1..=fleet.turns).map(|turn| format!("step {turn}\n")).collect();
         let chain = store.check_chain(id, u64::MAX).await?;
@@ -417,6 +416,11 @@ impl Fleet {
         }
         Ok(())
     }
+}
+
+fn name_of(number: u32) -> String {
+    const NAMES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
+    NAMES.get(number as usize).map_or_else(|| (number + 1).to_string(), |name| (*name).to_owned())
 }
 
 fn ms(since: Instant) -> u64 {

@@ -27,7 +27,7 @@ const WHEELS: [&str; 4] = [
 
 /// A directory for everything, and the processes that work in it. Both are gone when this value or its process is.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     dir: PathBuf,
     children: Vec<Child>,
     /// A shell that tidies up if this process cannot: it knows each process, and notices when its input ends.
@@ -81,6 +81,18 @@ for one in $all; do kill -"${one%%:*}" "${one##*:}" 2>/dev/null; done; sleep 1; 
             Some(child) => child.kill().and_then(|()| child.wait().map(drop)),
             None => Ok(()),
         }
+    }
+
+    /// Waits until a process has left by itself.
+    ///
+    /// # Panics
+    ///
+    /// If it failed.
+    pub async fn leaves(&mut self, id: u32) {
+        let Some(at) = self.children.iter().position(|child| child.id() == id) else { return };
+        let mut child = self.children.remove(at);
+        let ended = tokio::task::spawn_blocking(move || child.wait()).await;
+        assert!(matches!(ended, Ok(Ok(status)) if status.success()), "{ended:?}");
     }
 
     pub fn log(&self, name: &str) -> String {
@@ -151,7 +163,7 @@ fn database_user() -> Result<Option<(u32, u32)>, Failure> {
 }
 
 /// Starts a database that only its socket's directory leads to; returns its address and its version.
-pub(super) async fn postgres(place: &mut Place) -> Result<(String, String), Failure> {
+pub async fn postgres(place: &mut Place) -> Result<(String, String), Failure> {
     let bin = postgres_programs()
         .ok_or("PostgreSQL is not installed\nhint: install it, on Debian or Ubuntu with `apt install postgresql`")?;
     let dir = place.dir().join("pg");
@@ -198,29 +210,53 @@ pub(super) async fn postgres(place: &mut Place) -> Result<(String, String), Fail
     }
 }
 
-/// Starts Temporal's development server; returns its address and its version.
-pub(super) async fn temporal(place: &mut Place, may_download: bool) -> Result<(temporal::Address, String), Failure> {
-    let found = tokio::task::spawn_blocking(move || temporal_program(may_download)).await??;
-    let said = Command::new(&found).arg("--version").stdin(Stdio::null()).output()?;
-    let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    let version = version.trim_start_matches("temporal version ").to_owned();
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let mut server = Command::new(&found);
-    server.args(["server", "start-dev", "--headless", "--log-level", "error", "--ip", "127.0.0.1"]);
-    server.args(["--port", &port.to_string(), "--db-filename"]).arg(place.dir().join("temporal.db"));
-    server.current_dir(place.dir());
-    let id = place.start(&mut server, "temporal.log")?;
-    let address = temporal::Address { at: format!("127.0.0.1:{port}"), namespace: "default".to_owned() };
-    let until = Instant::now() + START;
-    loop {
-        match address.ready().await {
-            Ok(_) => return Ok((address, version)),
-            Err(error) if Instant::now() > until => {
-                let _ = place.kill(id);
-                return Err(format!("Temporal did not start: {error}\ncaused by: {}", place.log("temporal.log")).into());
+/// Temporal's development server.
+#[derive(Clone, Debug)]
+pub struct Temporal {
+    pub address: temporal::Address,
+    pub version: String,
+    pub process: u32,
+    program: PathBuf,
+    port: u16,
+}
+
+impl Temporal {
+    pub async fn start(place: &mut Place, may_download: bool) -> Result<Self, Failure> {
+        let program = tokio::task::spawn_blocking(move || temporal_program(may_download)).await??;
+        let said = Command::new(&program).arg("--version").stdin(Stdio::null()).output()?;
+        let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        let version = version.trim_start_matches("temporal version ").to_owned();
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let address = temporal::Address { at: format!("127.0.0.1:{port}"), namespace: "default".to_owned() };
+        let mut server = Self { address, version, process: 0, program, port };
+        server.start_again(place).await?;
+        Ok(server)
+    }
+
+    /// With what it knew when it was killed.
+    pub async fn start_again(&mut self, place: &mut Place) -> Result<(), Failure> {
+        let mut server = Command::new(&self.program);
+        server.args(["server", "start-dev", "--headless", "--log-level", "error", "--ip", "127.0.0.1"]);
+        server.args(["--port", &self.port.to_string(), "--db-filename"]).arg(Self::memory(place));
+        server.current_dir(place.dir());
+        self.process = place.start(&mut server, "temporal.log")?;
+        let until = Instant::now() + START;
+        loop {
+            match self.address.ready().await {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() > until => {
+                    let _ = place.kill(self.process);
+                    let log = place.log("temporal.log");
+                    return Err(format!("Temporal did not start: {error}\ncaused by: {}", log.trim()).into());
+                }
+                Err(_) => tokio::time::sleep(LOOK).await,
             }
-            Err(_) => tokio::time::sleep(LOOK).await,
         }
+    }
+
+    /// The file with all that it knows.
+    pub fn memory(place: &Place) -> PathBuf {
+        place.dir().join("temporal.db")
     }
 }
 
