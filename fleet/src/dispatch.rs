@@ -31,7 +31,7 @@ pub trait Dispatch: fmt::Debug + Send {
     async fn end(&mut self) {}
 }
 
-/// Oldest first, by the store's own tables.
+/// By priority, then in turn from each project, by the store's own tables.
 #[derive(Debug)]
 pub struct PgDispatch {
     store: PgStore,
@@ -48,7 +48,7 @@ impl PgDispatch {
 #[async_trait]
 impl Dispatch for PgDispatch {
     async fn offers(&mut self, room: usize) -> Result<Vec<String>> {
-        self.store.waiting(room).await
+        Ok(self.store.waiting(room).await?.into_iter().map(|waiting| waiting.id).collect())
     }
 
     async fn changed(&mut self) {

@@ -140,7 +140,11 @@ async fn database(found: &mut Findings, url: &str) {
     let mut db = match connected {
         Ok(Ok(db)) => db,
         Ok(Err(error)) => {
-            return found.bad(ABOUT, format!("cannot connect: {error}"), "check the address, the login, and the firewall");
+            return found.bad(
+                ABOUT,
+                format!("cannot connect: {error}"),
+                "check the address, the login, and the firewall",
+            );
         }
         Err(_) => {
             let said = format!("no answer within {} s", PATIENCE.as_secs());
@@ -154,11 +158,16 @@ async fn database(found: &mut Findings, url: &str) {
     match PgStore::connect(url).await {
         Ok(store) => match store.workers().await {
             Ok(workers) if workers.is_empty() => {
-                found.warn("workers", "no worker was seen in the last minute", "start `windlass-fleet worker` on a machine");
+                found.warn(
+                    "workers",
+                    "no worker was seen in the last minute",
+                    "start `windlass-fleet worker` on a machine",
+                );
             }
             Ok(workers) => {
                 let silent = workers.iter().filter(|(_, age, _)| *age > 3.5).count();
-                found.good("workers", format!("{} seen in the last minute, {silent} of them silent now", workers.len()));
+                found
+                    .good("workers", format!("{} seen in the last minute, {silent} of them silent now", workers.len()));
             }
             Err(error) => found.bad("workers", error.to_string(), "check the rights of the user"),
         },
@@ -169,7 +178,8 @@ async fn database(found: &mut Findings, url: &str) {
 async fn settings(found: &mut Findings, db: &mut PgConnection, url: &str) -> sqlx::Result<()> {
     const ABOUT: &str = "database";
     let asked = SystemTime::now();
-    let now: f64 = sqlx::query_scalar("SELECT extract(epoch FROM clock_timestamp())::float8").fetch_one(&mut *db).await?;
+    let now: f64 =
+        sqlx::query_scalar("SELECT extract(epoch FROM clock_timestamp())::float8").fetch_one(&mut *db).await?;
     let took = asked.elapsed().unwrap_or_default();
     let here = asked.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() + took.as_secs_f64() / 2.0;
     let (version, number): (String, i32) =
@@ -189,7 +199,9 @@ async fn settings(found: &mut Findings, db: &mut PgConnection, url: &str) -> sql
         ..CLOCK => found.good("clock", format!("within {:.2} s of the database's", off.abs())),
         _ => found.warn(
             "clock",
-            format!("{off:+.1} s from the database's; leases use the database's clock, but the times of loops are wrong"),
+            format!(
+                "{off:+.1} s from the database's; leases use the database's clock, but the times of loops are wrong"
+            ),
             "synchronize the clock, for example with chrony or systemd-timesyncd",
         ),
     }
@@ -210,7 +222,9 @@ async fn settings(found: &mut Findings, db: &mut PgConnection, url: &str) -> sql
             .fetch_one(&mut *db)
             .await?;
     match superuser && !is_here {
-        true => found.warn("role", format!("{role} is a superuser"), "give workers a role that owns only this database"),
+        true => {
+            found.warn("role", format!("{role} is a superuser"), "give workers a role that owns only this database")
+        }
         false => found.good("role", role),
     }
     let (most, fsync, commits): (i32, String, String) = sqlx::query_as(
@@ -255,7 +269,9 @@ async fn hub_answers(found: &mut Findings, hub: &str) {
         }
         return match tempfile::tempfile_in(here) {
             Ok(_) => found.good(ABOUT, format!("{hub} can be written")),
-            Err(error) => found.bad(ABOUT, format!("{hub} cannot be written: {error}"), "give the worker's user the right"),
+            Err(error) => {
+                found.bad(ABOUT, format!("{hub} cannot be written: {error}"), "give the worker's user the right")
+            }
         };
     }
     // A repository that is not there is an answer too; what counts is that somebody answers.
@@ -267,7 +283,8 @@ async fn hub_answers(found: &mut Findings, hub: &str) {
         Ok(Ok(said)) => String::from_utf8_lossy(&said.stderr).to_lowercase(),
         Ok(Err(_)) | Err(_) => return found.bad(ABOUT, "git is not on PATH", "install git"),
     };
-    let unreachable = ["could not resolve", "connection refused", "timed out", "permission denied", "host key", "authentication"];
+    let unreachable =
+        ["could not resolve", "connection refused", "timed out", "permission denied", "host key", "authentication"];
     match unreachable.iter().any(|words| said.contains(words)) {
         true => {
             let line = said.lines().next().unwrap_or_default().to_owned();
@@ -298,7 +315,11 @@ fn room(found: &mut Findings, data: &Path) {
     const ABOUT: &str = "disk";
     let made = windlass_engine::data::private_dir(data);
     if let Err(error) = made.and_then(|()| tempfile::tempfile_in(data).map(drop)) {
-        return found.bad(ABOUT, format!("{} cannot be written: {error}", data.display()), "give the worker's user the right");
+        return found.bad(
+            ABOUT,
+            format!("{} cannot be written: {error}", data.display()),
+            "give the worker's user the right",
+        );
     }
     match rustix::fs::statvfs(data) {
         Ok(state) => {

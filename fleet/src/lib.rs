@@ -11,4 +11,4 @@ pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, PgStore, Worker};
+pub use store::{FORMAT, PgStore, Waiting, Worker};

@@ -119,6 +119,9 @@ struct RunArgs {
     /// A command that runs as the agent, on the worker
     #[arg(long)]
     agent_command: Option<String>,
+    /// How soon a worker takes the loop: 1 first, 5 last
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    priority: u8,
     /// A setting of the configuration, such as gates='["npm test"]'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -238,7 +241,7 @@ async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         agent_command: args.agent_command,
         ..StartLoop::default()
     };
-    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project };
+    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project, priority: args.priority };
     let view = submit::run(&fleet, start).await?;
     if args.json {
         println!("{}", serde_json::to_string(&view)?);

@@ -44,7 +44,9 @@ async fn doctor_finds_a_good_fleet_well_and_names_what_is_missing() {
     has(&report, "workers", "warning", "no worker");
     // The server of the tests writes nothing through.
     has(&report, "settings", "bad", "fsync = off");
-    assert!(report["checks"].as_array().unwrap().iter().all(|check| check["verdict"] == "good" || check["fix"].is_string()));
+    assert!(
+        report["checks"].as_array().unwrap().iter().all(|check| check["verdict"] == "good" || check["fix"].is_string())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -71,7 +71,8 @@ fn compose_file_names_only_what_exists() {
     assert_eq!(used, volumes);
     has_variables(&keys(&file["x-worker"]["environment"]));
     let build = &file["x-worker"]["build"];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/fleet").join(build["context"].as_str().unwrap());
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/fleet").join(build["context"].as_str().unwrap());
     assert!(root.join(build["dockerfile"].as_str().unwrap()).is_file());
 }
 

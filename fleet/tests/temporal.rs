@@ -113,6 +113,16 @@ impl Fleet {
     }
 }
 
+impl Fleet {
+    /// For `tests/histories`, when somebody asks for them.
+    async fn save_histories(&self, name: &str) {
+        if let Some(dir) = std::env::var_os("SAVE_HISTORIES") {
+            let dir = PathBuf::from(dir).join(name);
+            windlass_fleet::temporal::save_histories(&self.temporal.address, &dir).await.unwrap();
+        }
+    }
+}
+
 /// The pipes of a turn that waits.
 struct Slow {
     began: PathBuf,
@@ -160,6 +170,7 @@ async fn worker_that_drains_hands_its_loop_on_after_the_commit() {
     let turns = fleet.store.read(&fleet.row("steps").await.entry.id, 0, 10_000).await.unwrap();
     assert_eq!(turns.iter().filter(|event| event.kind == "turn_started").count(), 3);
     fleet.place.leaves(one).await;
+    fleet.save_histories("drained").await;
     signal(two, Signal::TERM);
     fleet.place.leaves(two).await;
 }
@@ -178,6 +189,7 @@ async fn frozen_worker_writes_nothing_after_its_loop_was_taken() {
     signal(one, Signal::CONT);
     fleet.place.leaves(one).await;
     assert_eq!(fleet.ends_well("steps").await, (1, before));
+    fleet.save_histories("frozen").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

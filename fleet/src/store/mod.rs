@@ -43,6 +43,14 @@ pub struct Worker {
     pub name: String,
 }
 
+/// A loop that waits for a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub id: String,
+    pub project: String,
+    pub priority: i16,
+}
+
 /// When the database heard of a worker last, by its own clock.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sight {
@@ -77,9 +85,14 @@ impl PgStore {
         Ok(listener)
     }
 
-    /// Loops that should be under way and that nobody living holds, oldest first.
-    pub(crate) async fn waiting(&self, limit: usize) -> Result<Vec<String>> {
+    /// Loops that should be under way and that nobody living holds, in the order in which they shall be taken.
+    pub async fn waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
         patiently!(rows::waiting(&self.pool, self.lost_after, limit))
+    }
+
+    /// Sets a loop's priority, from 1, which is taken first, to 5.
+    pub async fn prioritise(&self, loop_id: &str, priority: u8) -> Result<()> {
+        patiently!(steps::prioritise(&self.pool, loop_id, priority))
     }
 
     /// The tokens that the worker holds, by loop.

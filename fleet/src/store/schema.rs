@@ -74,6 +74,9 @@ CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 ", "
 -- The stretch that holds the loop or held it last, and the one before: they tell a machine whether its files are current.
 ALTER TABLE loops ADD COLUMN last_token text, ADD COLUMN token_before text;
+", "
+-- 1 is taken first, 5 last.
+ALTER TABLE loops ADD COLUMN priority smallint NOT NULL DEFAULT 3 CHECK (priority BETWEEN 1 AND 5);
 "];
 
 /// The format of the tables, 0 if there are none.

@@ -257,6 +257,12 @@ pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done
     Ok(db.commit().await?)
 }
 
+pub(super) async fn prioritise(pool: &PgPool, loop_id: &str, priority: u8) -> Done<()> {
+    let sql = "UPDATE loops SET priority = $2 WHERE id = $1";
+    let done = sqlx::query(sql).bind(loop_id).bind(i16::from(priority)).execute(pool).await?;
+    if done.rows_affected() == 0 { Err(unknown(loop_id)) } else { Ok(()) }
+}
+
 pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<()> {
     let sql = "INSERT INTO workers VALUES ($1, $2, clock_timestamp())
                ON CONFLICT (id) DO UPDATE SET name = $2, seen_at = clock_timestamp()";

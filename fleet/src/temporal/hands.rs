@@ -11,8 +11,8 @@ use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio::sync::{mpsc, oneshot, watch};
 use windlass_store::{Seat, Store};
 
-use super::{Leaving, until_over};
 use super::flow::{Answer, Buried, LoopFlow};
+use super::{Leaving, until_over};
 use crate::store::{PgStore, Worker};
 
 /// A stretch says so often that its worker lives, and looks whether the loop is still driven here.

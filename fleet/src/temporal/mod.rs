@@ -256,10 +256,15 @@ async fn sweep(store: &PgStore, client: &Client) -> Result<(), Failure> {
     loop {
         started.retain(|_, at| at.elapsed() < STARTED);
         let waiting = store.waiting(usize::MAX).await?;
-        let new: Vec<_> = waiting.into_iter().filter(|id| !started.contains_key(id)).take(MOST_STARTS).collect();
-        for id in new {
-            client.start_workflow(LoopFlow::run, id.clone(), start_options(loop_workflow(&id))).await?;
-            started.insert(id, Instant::now());
+        for one in
+            waiting.into_iter().filter(|one| !started.contains_key(&one.id)).take(MOST_STARTS).collect::<Vec<_>>()
+        {
+            let mut options = start_options(loop_workflow(&one.id));
+            options.priority.priority_key = u32::try_from(one.priority).ok();
+            // At most 64 bytes. Shares are exact only if the server has fairness switched on.
+            options.priority.fairness_key = Some(one.project.chars().filter(char::is_ascii).take(64).collect());
+            client.start_workflow(LoopFlow::run, one.id.clone(), options).await?;
+            started.insert(one.id, Instant::now());
         }
         tokio::select! {
             heard = work.recv() => match heard {

