@@ -25,8 +25,9 @@ const MOST_ANSWERS: u32 = 200;
 const SILENT: Duration = Duration::from_secs(2);
 /// How long a worker's own queue is tried before any worker may take the loop.
 const OWN: Duration = Duration::from_secs(3);
-/// A stretch whose worker is lost without a word, where both witnesses failed.
-const BACKSTOP: Duration = Duration::from_secs(60);
+/// A worker that is frozen may be given one more loop by a poll that it began before: nobody sees that by its lease.
+const BACKSTOP: Duration = Duration::from_secs(15);
+const BURIAL: Duration = Duration::from_secs(60);
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -138,7 +139,7 @@ impl PresenceFlow {
                 Ok(()) | Err(ActivityExecutionError::Cancelled(_)) => return Ok(()),
                 Err(_) => {}
             }
-            let bury = ActivityOptions::start_to_close_timeout(BACKSTOP);
+            let bury = ActivityOptions::start_to_close_timeout(BURIAL);
             match ctx.execute_activity(Hands::bury, worker.clone(), bury).await? {
                 Buried::Gone => return Ok(()),
                 Buried::Seen => {}

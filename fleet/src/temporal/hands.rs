@@ -16,9 +16,9 @@ use super::{Leaving, until_over};
 use crate::store::{PgStore, Worker};
 
 /// A stretch says so often that its worker lives, and looks whether the loop is still driven here.
-const LOOK: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_secs(5);
 /// A worker says so often to Temporal that it lives.
-const BEAT: Duration = Duration::from_millis(400);
+pub(super) const BEAT: Duration = Duration::from_millis(400);
 /// A loop that could not be taken is tried again after so many seconds.
 const AGAIN: u64 = 5;
 

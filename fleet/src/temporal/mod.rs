@@ -19,7 +19,7 @@ use temporalio_client::{
     WorkflowFetchHistoryOptions, WorkflowIdConflictPolicy, WorkflowListOptions, WorkflowStartOptions,
 };
 use temporalio_common::worker::WorkerDeploymentOptions;
-use temporalio_sdk::runtime::RuntimeOptions;
+use temporalio_sdk::runtime::{PollerBehavior, RuntimeOptions};
 use temporalio_sdk::runtime::worker_tuner::{FixedSizeSlotSupplier, TunerHolder};
 use temporalio_sdk::{Runtime, Worker as Poller, WorkerOptions};
 use tokio::sync::{mpsc, watch};
@@ -209,14 +209,17 @@ impl Polling {
                 .deployment_options(WorkerDeploymentOptions::from_build_id(env!("CARGO_PKG_VERSION").to_owned()))
                 .client_identity_override(format!("{}@{}", self.worker.id, self.worker.name))
                 .sticky_queue_schedule_to_start_timeout(STICKY)
-                .max_heartbeat_throttle_interval(Duration::from_millis(500))
+                // A worker that is frozen keeps what its polls are given, so it has few of them.
+                .workflow_task_poller_behavior(PollerBehavior::SimpleMaximum(2))
+                .activity_task_poller_behavior(PollerBehavior::SimpleMaximum(1))
                 .tuner(tuner)
         };
         let flow = options(flow::FLOW, 20).register_workflow::<LoopFlow>()?.register_workflow::<PresenceFlow>()?;
         let mut flow = Poller::new(&runtime, client.clone(), flow.register_activities(hands()).build())?;
         let stretch = options(flow::STRETCH, self.slots as usize).register_activities(hands()).build();
         let mut stretch = Poller::new(&runtime, client.clone(), stretch)?;
-        let own = options(&flow::own(&self.worker.id), OWN_SLOTS).register_activities(hands()).build();
+        let own = options(&flow::own(&self.worker.id), OWN_SLOTS).register_activities(hands());
+        let own = own.max_heartbeat_throttle_interval(hands::BEAT).build();
         let mut own = Poller::new(&runtime, client.clone(), own)?;
 
         let (end_flow, end_stretch, end_own) =
