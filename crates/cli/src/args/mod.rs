@@ -3,7 +3,6 @@
 //! Help, completions, the reference in `docs/cli.md` and the parser all come from these definitions. A flag is here
 //! only if it does something.
 
-mod fleet;
 mod goal;
 mod loops;
 mod mcp;
@@ -25,7 +24,6 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub use fleet::{FleetArgs, WorkerArgs};
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
     AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
@@ -39,7 +37,7 @@ pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
-pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
+pub use serve::{FleetArgs, ServeArgs, ServeCommand, SessionsArgs, WorkerArgs};
 pub use setup::{
     AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs, AttemptsArgs, CompletionsArgs, ConfigArgs,
     ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs, GetArgs, InitArgs, ManArgs, RecipeArgs, RecipeCheckArgs,
