@@ -211,7 +211,8 @@ fn hinted(error: StoreError) -> Failure {
 }
 
 async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
-    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "info,temporalio_sdk_core=error,temporalio_client=error".to_owned());
+    let filter = std::env::var("WINDLASS_LOG")
+        .unwrap_or_else(|_| "info,temporalio_sdk_core=error,temporalio_client=error".to_owned());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     worker::work(worker::Options {

@@ -19,8 +19,8 @@ use temporalio_client::{
     WorkflowFetchHistoryOptions, WorkflowIdConflictPolicy, WorkflowListOptions, WorkflowStartOptions,
 };
 use temporalio_common::worker::WorkerDeploymentOptions;
-use temporalio_sdk::runtime::{PollerBehavior, RuntimeOptions};
 use temporalio_sdk::runtime::worker_tuner::{FixedSizeSlotSupplier, TunerHolder};
+use temporalio_sdk::runtime::{PollerBehavior, RuntimeOptions};
 use temporalio_sdk::{Runtime, Worker as Poller, WorkerOptions};
 use tokio::sync::{mpsc, watch};
 use windlass_store::Result as StoreResult;

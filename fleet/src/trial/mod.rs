@@ -54,6 +54,7 @@ const INTO_THE_TURN: Duration = Duration::from_millis(700);
 /// A takeover takes 3.5 to 5 s; a loaded machine may need longer.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(20);
+const INTERRUPTED: &str = "interrupted";
 
 /// Runs it; exit code 1 if a promise was broken.
 pub async fn run(args: &TryArgs) -> Result<ExitCode, Failure> {
@@ -62,10 +63,10 @@ pub async fn run(args: &TryArgs) -> Result<ExitCode, Failure> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let outcome = tokio::select! {
         outcome = trial.perform(&mut place) => outcome,
-        _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
-        _ = terminated.recv() => Err("interrupted".into()),
+        _ = tokio::signal::ctrl_c() => Err(INTERRUPTED.into()),
+        _ = terminated.recv() => Err(INTERRUPTED.into()),
     };
-    if outcome.is_err() && !args.json {
+    if outcome.as_ref().is_err_and(|error| error.to_string() != INTERRUPTED) && !args.json {
         for log in ["one.log", "two.log", "temporal.log"] {
             let said = place.log(log);
             for line in said.lines().rev().take(8).collect::<Vec<_>>().into_iter().rev() {
