@@ -67,6 +67,9 @@ test("prompt_shows_its_parts", async () => {
   await page.locator("[data-part=gates]").getByText("nothing works").first().waitFor();
   await page.locator("[data-part=goal]").getByText("Pass the gate").waitFor();
   await page.locator("[data-part=promise]").waitFor();
+  await page.locator("[data-part=gates] [data-markdown] pre", { hasText: "nothing works" }).waitFor();
+  await page.getByRole("button", { name: "As written" }).click();
+  await page.locator("[data-part=gates] > pre", { hasText: "```" }).waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -79,6 +82,18 @@ test("milestones_are_put_in_order_by_dragging_and_the_project_is_in_the_address"
   const order = async () => (await world.api("GET", `/api/milestones?project=${encodeURIComponent(world.repo)}`)).milestones.map((each) => each.id).join();
   await becomes(order, "three,one,two");
   await becomes(async () => (await page.locator("[data-milestone]").evaluateAll((cards) => cards.map((card) => card.dataset.milestone))).join(), "three,one,two");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("board_without_milestones_says_where_there_are_some", async () => {
+  const empty = world.repository("empty", { "README.md": "empty\n" });
+  const loop = await world.loop("Anything", { agent: "stubborn" }, { project: empty });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/milestones?project=${encodeURIComponent(empty)}`);
+  await page.locator("[data-elsewhere]").getByRole("button", { name: "shop 3" }).click();
+  await page.locator("[data-milestone=one]").waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

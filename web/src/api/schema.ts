@@ -549,6 +549,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/gates/{iteration}/{gate}/stdout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All that a gate printed; 1 is the first gate */
+        get: operations["get_loops_id_gates_iteration_gate_stdout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/iterations": {
         parameters: {
             query?: never;
@@ -783,6 +800,23 @@ export interface paths {
         put?: never;
         /** Roll back to an iteration */
         post: operations["post_loops_id_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/sizes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files and lines that each iteration changed */
+        get: operations["get_loops_id_sizes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3150,6 +3184,17 @@ export interface components {
              *     }
              */
             usage: components["schemas"]["Usage"];
+        };
+        /** @description How much an iteration changed. */
+        IterationSize: {
+            /** Format: uint64 */
+            added: number;
+            /** Format: uint64 */
+            files: number;
+            /** Format: uint32 */
+            iteration: number;
+            /** Format: uint64 */
+            removed: number;
         };
         IterationView: {
             /** Format: uint32 */
@@ -8392,6 +8437,72 @@ export interface operations {
             };
         };
     };
+    get_loops_id_gates_iteration_gate_stdout: {
+        parameters: {
+            query?: {
+                /** @description At most so many bytes, 256 KiB if not said, 4 MiB at most. */
+                limit?: number | null;
+                offset?: number;
+                /** @description The run that printed this, as `output_sha256` in its report. */
+                sha256?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                iteration: string;
+                gate: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All that a gate printed; 1 is the first gate */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_loops_id_iterations: {
         parameters: {
             query?: never;
@@ -9498,6 +9609,64 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_sizes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Files and lines that each iteration changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IterationSize"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
