@@ -74,6 +74,25 @@ test("prompt_shows_its_parts", async () => {
   await page.context().close();
 });
 
+// promise: api-13
+test("what_grows_with_a_loop_has_pages", async () => {
+  const loop = await world.loop("Have a history", { agent: "stubborn", gates: ["false"], max_iterations: 3 }, { name: "paged" });
+  await world.stopped(loop.id);
+  const read = (what, query = "") => world.api("GET", `/api/loops/${loop.id}/${what}${query}`);
+  const journal = await read("journal");
+  assert.deepEqual(await read("journal", "?limit=3"), journal.slice(0, 3));
+  assert.deepEqual(await read("journal", `?after=${journal[2].seq}&limit=2`), journal.slice(3, 5));
+  for (const what of ["turns", "sizes"]) {
+    const all = await read(what);
+    assert.equal(all.length, 3, what);
+    assert.deepEqual(await read(what, "?after=1&limit=1"), all.slice(1, 2), what);
+    assert.deepEqual(await read(what, "?after=7"), [], what);
+  }
+  const { iterations } = await read("iterations");
+  const page = await read("iterations", "?after=1&limit=1");
+  assert.deepEqual([page.before, page.iterations], [[], iterations.slice(1, 2)]);
+});
+
 test("milestones_are_put_in_order_by_dragging_and_the_project_is_in_the_address", async () => {
   for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: world.repo, id, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
   const page = await world.page();

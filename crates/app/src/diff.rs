@@ -7,7 +7,7 @@ use windlass_engine::work::{self, NoSuchPoint, Span};
 use windlass_workspace::{DiffSize, DiffTo};
 
 use crate::local::Local;
-use crate::loops::about_a_loop;
+use crate::loops::{page, pages_of_a_loop};
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{DiffLoop, PatchLoop};
@@ -43,7 +43,7 @@ impl Request for PatchLoop {
     }
 }
 
-about_a_loop! {
+pages_of_a_loop! {
     "How much each of its iterations changed." LoopSizes
 }
 
@@ -62,11 +62,12 @@ impl Request for LoopSizes {
     /// Iterations without a commit of their own are left out.
     async fn perform(self, here: &Local) -> Result<Vec<IterationSize>, Problem> {
         let state = here.state_of(&self.id).await?;
-        let spans: Vec<(u32, Span)> = state
+        let mut spans: Vec<(u32, Span)> = state
             .iterations
             .iter()
             .filter_map(|record| Some((record.iteration, work::span(&state, Some(record.iteration)).ok()?)))
             .collect();
+        page(&mut spans, self.after, self.limit);
         if spans.is_empty() {
             return Ok(Vec::new());
         }

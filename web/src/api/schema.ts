@@ -8505,7 +8505,12 @@ export interface operations {
     };
     get_loops_id_iterations: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -8563,7 +8568,12 @@ export interface operations {
     };
     get_loops_id_journal: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Events after the one with this number, as in its `seq`. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -9629,7 +9639,12 @@ export interface operations {
     };
     get_loops_id_sizes: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -9919,7 +9934,12 @@ export interface operations {
     };
     get_loops_id_turns: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;

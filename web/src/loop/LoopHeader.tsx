@@ -43,7 +43,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
       </div>
       <div className="mt-1 flex items-center gap-2">
         <span className="sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
-        <span className="shrink-0 sm:hidden"><MergeState loop={loop} /></span>
+        {loop.merged || loop.merge_refused ? <span className="shrink-0 sm:hidden"><MergeState loop={loop} /></span> : null}
         <p className="min-w-0 text-sm break-words text-soft max-sm:truncate sm:line-clamp-2" title={loop.goal}>{loop.goal}</p>
       </div>
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">
