@@ -17,6 +17,7 @@ mod local;
 mod loops;
 mod milestones;
 mod minimise;
+mod places;
 mod problem;
 mod project;
 mod proof;
@@ -29,7 +30,6 @@ mod start;
 mod takeover;
 mod trust;
 mod views;
-mod watch;
 pub mod words;
 mod work;
 
@@ -47,9 +47,10 @@ pub use groups::{
 };
 pub use history::*;
 pub use listing::LISTED_AS;
-pub use local::{Background, Local};
+pub use local::{Background, Local, Opened};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport, MinimiseStep, MinimiseSteps, StepsReport, Why};
+pub use places::{App, Changes, LoopFeed, Remote, RemoteChanges, RemoteFeed};
 pub use plan_rows::{fork_words, plan_rows};
 pub use problem::{Coded, CodedProblem, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
@@ -59,11 +60,10 @@ pub use report::{
     UsageReport,
 };
 pub use reports::*;
-pub use request::{App, Opened, Opens, Remote, RemoteChanges, RemoteFeed, Request};
+pub use request::{Opens, Request};
 pub use requests::*;
 pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, RecipeValue, RecipeView, RecipesOf};
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
-pub use watch::{Changes, LoopFeed};
 pub use work::{BroughtIn, MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};

@@ -238,6 +238,12 @@ fn of_loops(table: Table) -> Table {
         ))
 }
 
+/// The OpenAPI document as it is checked in.
+pub fn document_text() -> String {
+    let text = serde_json::to_string_pretty(&document());
+    text.unwrap_or_else(|error| unreachable!("a document is plain data: {error}")) + "\n"
+}
+
 pub(crate) fn document() -> serde_json::Value {
     table().document.json()
 }

@@ -11,8 +11,9 @@ use windlass_engine::view::LoopView;
 
 use crate::context::Context;
 use crate::local::Local;
+use crate::local::Opened;
 use crate::problem::{Kind, Problem};
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::requests::{ApproveLoop, ContinueLoop, RaiseLimits, RejectLoop, RestartLoop, ResumeLoop};
 
 /// A request that opens a loop leaves it to the background, unless its caller drives it.

@@ -7,7 +7,7 @@ use reqwest::{Method, Response};
 use windlass_core::ids::LoopId;
 use windlass_engine::feed::FeedItem;
 
-use crate::client::{Client, ClientError};
+use super::{Client, ClientError};
 use windlass_app::Until;
 
 /// How long the server may be away: a restart takes less.

@@ -1,5 +1,8 @@
 //! The other end of the API: commands that ask a server, of this machine or of another one.
 
+mod board;
+mod feed;
+
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Serialize;
@@ -8,9 +11,11 @@ use thiserror::Error;
 use windlass_core::ids::LoopId;
 use windlass_engine::http;
 
-use crate::feed_client::Feed;
 use windlass_app::Until;
 use windlass_app::{ErrorBody, Problem};
+
+pub(crate) use board::Board;
+pub(crate) use feed::Feed;
 
 /// The longest response.
 const LONGEST: usize = 64 * 1024 * 1024;

@@ -10,8 +10,8 @@ use windlass_engine::changes;
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::{FeedItem, FeedReader, News};
 
+use super::{App, Remote, RemoteChanges, RemoteFeed};
 use crate::problem::Problem;
-use crate::request::{App, Remote, RemoteChanges, RemoteFeed};
 use crate::requests::Until;
 
 /// How far a viewer may fall behind before output is passed over.

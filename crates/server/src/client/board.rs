@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use reqwest::{Method, Response};
 use windlass_app::{Problem, RemoteChanges};
 
-use crate::client::{Client, ClientError};
+use super::{Client, ClientError};
 
 /// How long the server may be away: a restart takes less.
 const TRIES: u32 = 30;

@@ -13,7 +13,7 @@ pub fn truncate_str(text: &str, most: usize) -> String {
 }
 
 /// Whether a text is within a budget. A token is at least a byte, so a short text needs no tokenizer.
-pub(super) fn fits(text: &str, budget: usize, count: CountTokens<'_>) -> bool {
+pub(crate) fn fits(text: &str, budget: usize, count: CountTokens<'_>) -> bool {
     text.len() <= budget || count(text) <= budget
 }
 
@@ -58,6 +58,6 @@ fn between(text: &str, low: usize, high: usize) -> Option<usize> {
 }
 
 /// Characters that would act on a terminal instead of being shown.
-pub(super) fn without_controls(text: &str) -> String {
+pub(crate) fn without_controls(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
 }
