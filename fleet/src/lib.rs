@@ -3,11 +3,14 @@
 pub mod desk;
 mod dispatch;
 mod output;
+pub mod doctor;
 mod station;
 mod store;
 pub mod submit;
+pub mod temporal;
+pub mod trial;
 pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, Fetched, PgStore, Piece, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Waiting, Worker};
