@@ -2,8 +2,8 @@
 
 pub mod desk;
 mod dispatch;
-mod output;
 pub mod doctor;
+mod output;
 mod station;
 mod store;
 pub mod submit;
