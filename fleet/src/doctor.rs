@@ -156,21 +156,25 @@ async fn database(found: &mut Findings, url: &str) {
     }
     let _ = db.close().await;
     match PgStore::connect(url).await {
-        Ok(store) => match store.workers().await {
-            Ok(workers) if workers.is_empty() => {
-                found.warn(
-                    "workers",
-                    "no worker was seen in the last minute",
-                    "start `windlass-fleet worker` on a machine",
-                );
+        Ok(store) => {
+            match store.workers().await.map(|all| all.into_iter().filter(|one| !one.is_desk).collect::<Vec<_>>()) {
+                Ok(workers) if workers.is_empty() => {
+                    found.warn(
+                        "workers",
+                        "no worker was seen in the last minute",
+                        "start `windlass-fleet worker` on a machine",
+                    );
+                }
+                Ok(workers) => {
+                    let silent = workers.iter().filter(|one| !one.is_alive).count();
+                    found.good(
+                        "workers",
+                        format!("{} seen in the last minute, {silent} of them silent now", workers.len()),
+                    );
+                }
+                Err(error) => found.bad("workers", error.to_string(), "check the rights of the user"),
             }
-            Ok(workers) => {
-                let silent = workers.iter().filter(|(_, age, _)| *age > 3.5).count();
-                found
-                    .good("workers", format!("{} seen in the last minute, {silent} of them silent now", workers.len()));
-            }
-            Err(error) => found.bad("workers", error.to_string(), "check the rights of the user"),
-        },
+        }
         Err(error) => found.bad("tables", crate::worker::with_causes(&error), "run `windlass-fleet store migrate`"),
     }
 }
