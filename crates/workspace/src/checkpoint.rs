@@ -397,8 +397,14 @@ impl Workspaces {
         {
             return Ok(());
         }
+        // In the user's repository it may be the user who moved the branch.
+        if git.read_ref(&loop_ref(git, workspace).await?).await?.as_ref() == Some(&settled.tip) {
+            let name = workspace.keep_ref("stray", &request.turn_id);
+            let saved = save::keep(git, workspace, &name, &settled.tip).await?;
+            notes.push(format!("the branch moved in your repository; its commits are at {}", saved.name));
+        }
         notes.push(format!(
-            "the agent's commits do not build on the base commit {}; squashed them into one that does",
+            "the commits on the branch do not build on the base commit {}; squashed them into one that does",
             &base[..base.len().min(10)]
         ));
         *settled = Settled { tip: request.previous_head.clone(), moved: true };

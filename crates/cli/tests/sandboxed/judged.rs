@@ -91,12 +91,14 @@ fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
 #[test]
 // promise: gates-15
 fn what_an_agent_writes_to_a_path_that_the_sandbox_may_write_is_not_judged() {
-    let world = crate::world();
+    let mut world = crate::world();
     let shared = world.home().join("my shared");
     std::fs::create_dir_all(&shared).unwrap();
     std::fs::write(shared.join("tool"), "as before\n").unwrap();
     std::fs::write(world.home().join("one file"), "as before\n").unwrap();
-    world.config("sandbox_writable = [\"~/my shared\", \"~/one file\"]\n");
+    // The scripted agent says in its own directory what it did.
+    let scripts = world.root().join("scripts");
+    world.set_env("WINDLASS_SANDBOX_WRITABLE", format!("{}\n~/my shared\n~/one file", scripts.display()));
     // A gate plants as well: its own copy is another one each time.
     let gate = "cat ~/my\\ shared/*; test ! -e ~/my\\ shared/gate && echo x > ~/my\\ shared/gate && \
                 test \"$(cat ~/my\\ shared/tool)\" = 'as before' && test \"$(cat ~/one\\ file)\" = 'as before' && \
