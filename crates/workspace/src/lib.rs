@@ -70,7 +70,7 @@ pub use failure::WorkspaceError;
 pub use files::{CommitFacts, FileAt};
 pub use hold_back::Unwanted;
 pub use hunks::{Part, PartKind, Parts};
-pub use judge::{Judge, Keep, Save};
+pub use judge::{BEFORE, Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::{DiffSize, DiffTo};
 pub use merge::{
