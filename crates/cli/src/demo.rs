@@ -12,6 +12,7 @@ use crate::args::{self, Command, DemoArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{self, print};
+use crate::style::fitted;
 
 const CALCULATOR: &str = "#!/bin/sh\n# Adds its two arguments.\necho $(( $1 - $2 ))\n";
 const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh printed $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are correct'\n";
@@ -28,16 +29,15 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     let workspaces = context.workspaces()?;
     workspaces.make_repository(&dir, "a calculator with a bug").await?;
     if !demo.json {
-        print(&format!(
-            "A small repository with a failing test, and an agent that claims to be done too early.\n  {}\n\n",
-            dir.display()
-        ));
+        let text = "A small repository with a failing test, and an agent that claims to be done too early.";
+        print(&format!("{}\n  {}\n\n", fitted(text, 0, 0), dir.display()));
     }
     let (sandbox, why) = sandbox(context);
     if let (Some(why), false) = (why, demo.json) {
-        print(&format!(
-            "No sandbox is available on this machine ({why}). The demo's agent is part of Windlass and runs without one.\n\n"
-        ));
+        let text = format!(
+            "No sandbox is available on this machine ({why}). The demo's agent is part of Windlass and runs without one."
+        );
+        print(&format!("{}\n\n", fitted(&text, 0, 0)));
     }
     let mut words = vec!["windlass", "run", GOAL, "--name", "demo", "--agent", "demo", "--gate", "sh ./test.sh"];
     words.extend(["--sandbox", sandbox]);
@@ -50,7 +50,8 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     };
     let exit = run::run(&crate::locally(Some(&dir))?, None, &run_args).await?;
     if !demo.json {
-        print("\nThis was real git and a real gate; nothing was spent.\nRemove it with: windlass clean demo\n");
+        let text = fitted("This was real git and a real gate; it cost nothing.", 0, 0);
+        print(&format!("\n{text}\nRemove it with: windlass clean demo\n"));
     }
     Ok(exit)
 }

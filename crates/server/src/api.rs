@@ -48,12 +48,7 @@ impl Table {
         let route = route.asks::<R>();
         self.calls.insert(R::NAME, (route.method(), route.path));
         let status = route.status();
-        let answer = move |app: State<App>, request: Request| ask::answer::<R>(app, status, request);
-        let handler = match route.method() {
-            Method::GET => get(answer),
-            Method::PUT => put(answer),
-            _ => post(answer),
-        };
+        let handler = handler(route.method(), status, ask::perform::<R>);
         self.add(route, handler)
     }
 
@@ -61,6 +56,16 @@ impl Table {
         self.router = self.router.route(route.path, handler);
         self.document.add(route);
         self
+    }
+}
+
+/// The same code for every request.
+fn handler(method: Method, status: StatusCode, perform: ask::Perform) -> MethodRouter<App> {
+    let answer = move |app: State<App>, request: Request| ask::answer(app, status, perform, request);
+    match method {
+        Method::GET => get(answer),
+        Method::PUT => put(answer),
+        _ => post(answer),
     }
 }
 

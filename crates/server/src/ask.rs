@@ -1,29 +1,76 @@
 //! Builds a request from the path, the query, and the body of an HTTP request.
 //!
 //! Invariant: nothing here depends on a particular request. `windlass-app` performs it and makes the report.
+//!
+//! Only `perform` is compiled once for each request, so it does nothing that could be done for all of them.
 
-use axum::Json;
+mod words;
+
+use std::pin::Pin;
+
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
-use windlass_app::{Kind, Problem};
+use windlass_app::{Kind, Local, Problem};
 
 use crate::app::App;
 use crate::extract::Body;
 use crate::refused::Refused;
 
-pub(crate) async fn answer<R: windlass_app::Request>(
-    State(app): State<App>,
-    status: StatusCode,
-    request: Request,
-) -> Result<Response, Refused> {
-    let request: R = read(request).await?;
-    let report = request.perform(&app.local).await?;
-    Ok((status, Json(report)).into_response())
+/// Performs a request of one kind, whose fields are given, and answers with its report as JSON.
+pub(crate) type Perform = fn(App, Asked) -> Performed;
+type Performed = Pin<Box<dyn Future<Output = Result<Vec<u8>, Problem>> + Send>>;
+
+/// The fields of a request.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// From path and query: numbers and switches are text.
+    Words(Map<String, Value>),
+    Body(Map<String, Value>),
 }
 
-async fn read<R: windlass_app::Request>(request: Request) -> Result<R, Refused> {
+pub(crate) fn perform<R: windlass_app::Request>(app: App, asked: Asked) -> Performed {
+    Box::pin(async move {
+        let request: R = match asked {
+            Asked::Words(words) => words::read(words),
+            Asked::Body(fields) => serde_json::from_value(Value::Object(fields)),
+        }
+        .map_err(unreadable)?;
+        written(&run(request, &app.local).await?)
+    })
+}
+
+/// In a box of its own: otherwise the future of each use case is part of the one above, and moved with it.
+fn run<R: windlass_app::Request>(
+    request: R,
+    here: &Local,
+) -> Pin<Box<dyn Future<Output = Result<R::Report, Problem>> + Send + '_>> {
+    Box::pin(request.perform(here))
+}
+
+fn written(report: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(report).map_err(|error| Problem::new(Kind::Failed, error.to_string()))
+}
+
+fn unreadable(error: serde_json::Error) -> Problem {
+    Problem::new(Kind::Invalid, format!("invalid request: {error}"))
+        .hint("send what /api/openapi.json describes; a body as application/json")
+}
+
+pub(crate) async fn answer(
+    State(app): State<App>,
+    status: StatusCode,
+    perform: Perform,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked = read(request).await?;
+    let report = perform(app, asked).await?;
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    Ok((status, kind, report).into_response())
+}
+
+async fn read(request: Request) -> Result<Asked, Refused> {
     let (mut parts, body) = request.into_parts();
     let named = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(named) => Some(named),
@@ -33,36 +80,21 @@ async fn read<R: windlass_app::Request>(request: Request) -> Result<R, Refused> 
         // The path has no variable part.
         Err(_) => None,
     };
-    let mut said: Vec<(String, String)> =
-        named.iter().flatten().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let asked = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
     let Query(asked) = asked.map_err(|error| Problem::new(Kind::Invalid, error.body_text()))?;
+    let mut said = Map::new();
+    for (name, value) in asked {
+        if said.contains_key(&name) {
+            return Err(Problem::new(Kind::Invalid, format!("duplicate field '{name}' in the query")).into());
+        }
+        said.insert(name, Value::String(value));
+    }
     // The path wins.
-    said.extend(
-        asked.into_iter().filter(|(name, _)| !named.iter().flatten().any(|(path, _)| path == name)).collect::<Vec<_>>(),
-    );
+    said.extend(named.iter().flatten().map(|(name, value)| (name.to_owned(), Value::String(value.to_owned()))));
     if parts.method == Method::GET {
-        return Ok(from_words(&said)?);
+        return Ok(Asked::Words(said));
     }
     let Body(mut fields): Body<Map<String, Value>> = Body::from_request(Request::from_parts(parts, body), &()).await?;
-    fields.extend(said.into_iter().map(|(name, value)| (name, Value::String(value))));
-    let request = serde_json::from_value(Value::Object(fields));
-    Ok(request.map_err(|error| {
-        Problem::new(Kind::Invalid, format!("invalid request body: {error}"))
-            .hint("send application/json as described in /api/openapi.json")
-    })?)
-}
-
-/// Numbers and switches are words in a query.
-fn from_words<R: windlass_app::Request>(said: &[(String, String)]) -> Result<R, Problem> {
-    let invalid = |why: String| Problem::new(Kind::Invalid, why);
-    let words: Vec<String> = said.iter().map(|(name, value)| format!("{}={}", quoted(name), quoted(value))).collect();
-    let uri: Uri = format!("/?{}", words.join("&")).parse().map_err(|_| invalid("the query is too long".to_owned()))?;
-    let Query(request) = Query::<R>::try_from_uri(&uri).map_err(|error| invalid(error.body_text()))?;
-    Ok(request)
-}
-
-fn quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    fields.extend(said);
+    Ok(Asked::Body(fields))
 }

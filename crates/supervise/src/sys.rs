@@ -288,7 +288,7 @@ pub(crate) fn bring_up_loopback() -> io::Result<()> {
     // SAFETY: plain data, for which zeros are valid.
     let mut request = unsafe { std::mem::zeroed::<libc::ifreq>() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the request is a structure of the type that this command reads, and outlives the call.

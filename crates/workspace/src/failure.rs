@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::git::GitError;
+use crate::git::{GitError, typed};
 
 /// A workspace operation that was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ impl WorkspaceError {
             Self::Git(error) => return error.hint(),
             Self::Bare { .. } => "use a clone with a checkout: git clone <this repository> <directory>".to_owned(),
             Self::NoCommits { path } => {
-                format!("make a first commit: git -C {0} add -A && git -C {0} commit -m start", path.display())
+                format!("make a first commit: git -C {0} add -A && git -C {0} commit -m start", typed(path))
             }
             Self::NoSuchDirectory { .. } => "check the path given with -C".to_owned(),
             Self::UnknownBase { .. } => "list branches and tags with git branch -a and git tag".to_owned(),
@@ -82,9 +82,9 @@ impl WorkspaceError {
                 "use --branch, or rename the other: git branch -m {existing} <other>; git does not allow a branch and a folder of branches with the same name"
             ),
             Self::BranchCheckedOut { at, .. } => {
-                format!("switch that checkout to another branch: git -C {} switch -", at.display())
+                format!("switch that checkout to another branch: git -C {} switch -", typed(at))
             }
-            Self::DirectoryInTheWay { path } => format!("move {} away", path.display()),
+            Self::DirectoryInTheWay { path } => format!("move {} away", typed(path)),
             Self::Dirty { .. } => {
                 "commit or stash them (git stash -u), or remove --in-place to work in a separate clone".to_owned()
             }
@@ -93,10 +93,10 @@ impl WorkspaceError {
                 operation => format!("finish it, abort it with git {operation} --abort, or remove --in-place"),
             },
             Self::DetachedHead { path } => {
-                format!("switch to a branch: git -C {} switch -c <name>, or remove --in-place", path.display())
+                format!("switch to a branch: git -C {} switch -c <name>, or remove --in-place", typed(path))
             }
             Self::NotOnBranch { path, branch } => {
-                format!("switch back: git -C {} switch {branch}, then resume", path.display())
+                format!("switch back: git -C {} switch {branch}, then resume", typed(path))
             }
             Self::CheckoutTaken { owner, .. } => {
                 format!("stop it first (windlass stop {owner}), or run without --in-place")

@@ -175,13 +175,13 @@ async fn residue(context: &Context) -> Vec<Diagnosis> {
     let Ok(Some(engine)) = context.reader().await else { return Vec::new() };
     let found = match engine.all_residue().await {
         Ok(found) => found,
-        Err(error) => return vec![warning("residue", error.to_string(), "see the data above")],
+        Err(error) => return vec![warning("clean-up", error.to_string(), "see the data above")],
     };
     if found.is_empty() {
-        return vec![ok("residue", "nothing left behind")];
+        return vec![ok("clean-up", "nothing left behind")];
     }
     let shown = |state: &LoopState, left: &Leftover| {
-        warning("residue", format!("{}: {} {}", state.name, left.kind.name(), left.what), left.fix.clone())
+        warning("clean-up", format!("{}: {} {}", state.name, left.kind.name(), left.what), left.fix.clone())
     };
     found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
 }

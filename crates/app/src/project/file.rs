@@ -5,20 +5,20 @@ use super::found::{Found, FoundLine};
 /// The whole file, with a comment on every setting.
 pub(super) fn text(found: &Found, agent: Option<&str>) -> String {
     let mut text = String::from(
-        "# Windlass settings of this project. `windlass config show` lists every setting.\n\n\
-         # Commands that check the agent's work. Windlass runs them on a clean checkout of each commit;\n\
-         # the work is verified only if all of them exit with 0.\n",
+        "# Windlass settings of this project. `windlass config show` lists them all.\n\n\
+         # Commands that check the agent's work. Windlass runs them on a clean\n\
+         # checkout of each commit; the work is verified only if all exit with 0.\n",
     );
     text.push_str(&list("gates", &found.gates, "cargo test"));
     for gate in &found.more_gates {
         text.push_str(&format!("# Also found in {}: {}\n", gate.file, quoted(&gate.line)));
     }
     text.push_str(
-        "\n# Commands that install the project's dependencies, run once before the first turn. The agent and\n\
-         # the gates get a copy of their output.\n",
+        "\n# Commands that install the project's dependencies, run once before the\n\
+         # first turn. The agent and the gates get a copy of their output.\n",
     );
     text.push_str(&list("setup", &found.setup, "npm ci"));
-    text.push_str("\n# Files that the agent must not change. Windlass restores them after each turn.\n");
+    text.push_str("\n# Files that the agent must not change. Windlass restores them after turns.\n");
     text.push_str(&list("protect", &found.protect, ".github/**"));
     if !found.tests.is_empty() {
         let globs: Vec<String> = found.tests.iter().map(|glob| quoted(&glob.line)).collect();

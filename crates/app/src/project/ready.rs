@@ -45,7 +45,7 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
     }
     if program.starts_with('/') && Path::new(program).is_file() {
         let message = format!("cannot start the agent {}: no permission to execute '{program}'", agent.name);
-        let hint = format!("run `chmod +x {program}`");
+        let hint = format!("run `chmod +x {}`", shlex::try_quote(program).unwrap_or_else(|_| program.into()));
         return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
     }
     let place = if program.starts_with('/') { "" } else { " on PATH" };

@@ -56,9 +56,9 @@ pub use work::{
 #[command(after_help = "\
 Examples:
   windlass demo
-  windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
+  windlass run \"fix the tests\" --agent-command ./my-agent.sh --gate \"cargo test\"
   windlass list
-  windlass logs make-the-tests-pass -f
+  windlass logs fix-the-tests -f
 
 See 'windlass COMMAND --help' for more about a command.")]
 pub struct Cli {

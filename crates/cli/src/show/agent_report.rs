@@ -10,7 +10,7 @@ use crate::args::{AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::{Style, json_line, one_line};
+use crate::style::{Style, fitted, json_line, one_line};
 use crate::trust::answered;
 
 pub async fn agents(app: &App, args: &AgentsCommandArgs) -> Result<Exit, Failure> {
@@ -74,6 +74,9 @@ fn added(report: &AddedAgent) -> String {
     text
 }
 
+/// The column after the names.
+const NAMES: usize = 15;
+
 /// The agents of a machine, in words or as JSON.
 fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
     if args.json {
@@ -89,7 +92,10 @@ fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
             (None, Some(problem)) => style.dim(problem),
             (None, None) => "installed".to_owned(),
         };
-        let _ = writeln!(text, "{mark} {:<12} {}  {detail}", agent.name, style.dim(&agent.program));
+        // A problem of an agent that is not there names its program.
+        let program = if agent.installed { format!("{}  ", style.dim(&agent.program)) } else { String::new() };
+        let line = fitted(&format!("{program}{detail}"), NAMES, NAMES);
+        let _ = writeln!(text, "{mark} {:<12} {line}", agent.name);
         if let (true, None, Some(login)) = (agent.logged_out, &agent.call, &agent.login) {
             let _ = writeln!(text, "    {}", style.warn(&format!("does not look logged in: {login}")));
         }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::here;
 use crate::honesty;
 use crate::run::print;
-use crate::style::{Style, json_line, warn};
+use crate::style::{Style, fitted, json_line, warn};
 
 pub async fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(level) = args.sandbox {
@@ -43,9 +43,10 @@ fn doctor_shown(report: &DoctorReport, json: bool) -> Exit {
                 Condition::Warning => style.warn("!"),
                 Condition::Problem => style.bad("✗"),
             };
-            let _ = writeln!(text, "{mark} {:<12} {}", finding.what, finding.detail);
+            const AT: usize = 15;
+            let _ = writeln!(text, "{mark} {:<12} {}", finding.what, fitted(&finding.detail, AT, AT));
             if let Some(fix) = &finding.fix {
-                let _ = writeln!(text, "  {:<12} {}", "", style.dim(&format!("fix: {fix}")));
+                let _ = writeln!(text, "  {:<12} {}", "", style.dim(&fitted(&format!("fix: {fix}"), AT, AT)));
             }
         }
         text.push_str(if report.ok { "ready\n" } else { "loops cannot run on this machine yet\n" });

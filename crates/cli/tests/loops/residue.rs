@@ -104,7 +104,7 @@ fn what_is_left_is_listed_found_by_doctor_and_removed_by_clean() {
 
     let doctor = call(&world, &["doctor", "--json"]).json();
     let told: Vec<&Value> =
-        doctor["findings"].as_array().unwrap().iter().filter(|one| one["what"] == "residue").collect();
+        doctor["findings"].as_array().unwrap().iter().filter(|one| one["what"] == "clean-up").collect();
     assert_eq!(told.len(), 3, "{doctor}");
     call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would remove  work: process");
     assert!(daemon.0.try_wait().unwrap().is_none(), "a look ends nothing");

@@ -113,9 +113,11 @@ pub fn edit(
             message: error.message().to_owned(),
         })
     })?;
+    let old: Vec<String> = document.iter().map(|(key, _)| key.to_owned()).collect();
     for (key, value) in change {
         put(document.as_table_mut(), key, value)?;
     }
+    keep_comments_above(&mut document, &old);
     let after = document.to_string();
     // What would not be understood is not written.
     read_layer(path, &after, origin)?;
@@ -133,6 +135,20 @@ pub fn append(path: &Path, text: &str, origin: fn(PathBuf, usize) -> Origin) -> 
     let after = format!("{before}{gap}{text}");
     read_layer(path, &after, origin)?;
     write(path, &after).map_err(|source| RequestError::Write { path: path.to_owned(), source })
+}
+
+/// Puts new settings below the comments at the end of the file: above them, they would part these from the setting they explain.
+/// In front of tables, nothing else is possible.
+fn keep_comments_above(document: &mut DocumentMut, old: &[String]) {
+    let comments = document.trailing().as_str().unwrap_or_default().to_owned();
+    let tables = document.iter().any(|(_, item)| !item.is_value());
+    let new = document.iter().map(|(key, _)| key.to_owned()).find(|key| !old.contains(key));
+    let (Some(new), false) = (new, tables || comments.trim().is_empty()) else { return };
+    let gap = if comments.ends_with('\n') { "" } else { "\n" };
+    if let Some(mut key) = document.as_table_mut().key_mut(&new) {
+        key.leaf_decor_mut().set_prefix(format!("{comments}{gap}"));
+    }
+    document.set_trailing("");
 }
 
 fn put(table: &mut Table, key: &str, value: &Json) -> Result<(), RequestError> {
@@ -268,6 +284,20 @@ mod tests {
         let expected = "# mine\nagent = \"codex\" # the best\ncommit = \"off\"\n\n[agents.x]\n# why\n\
                         command = [\"x\"]\nmodel = \"m\"\n\n[agents.y]\ncommand = [\"y\"]\n";
         assert_eq!(now, expected);
+    }
+
+    #[test]
+    fn new_setting_goes_below_trailing_comments() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let text = "protect = [\"a\"]\n# Add \"tests/**\".\n\n# The agent.\n# agent = \"claude\"\n";
+        std::fs::write(&path, text).unwrap();
+        edit(&path, &change(json!({ "agent": "codex", "commit": "off" })), of_user).unwrap();
+        let now = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(now, format!("{text}agent = \"codex\"\ncommit = \"off\"\n"));
+        std::fs::write(&path, "# only a comment").unwrap();
+        edit(&path, &change(json!({ "commit": "off" })), of_user).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "# only a comment\ncommit = \"off\"\n");
     }
 
     #[test]

@@ -33,7 +33,7 @@ const DENIED: &[i64] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    SYS_KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -43,6 +43,9 @@ const DENIED: &[i64] = &[
     libc::SYS_acct,
     libc::SYS_quotactl,
 ];
+
+/// `libc` does not have it everywhere.
+const SYS_KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
 
 /// `ioctl`s that type for the user, if a terminal should ever get in here.
 const TIOCSTI: u64 = 0x5412;

@@ -68,13 +68,13 @@ impl GitError {
             Self::Missing { .. } => Some("install git, and check that it is on PATH".into()),
             Self::TooOld { .. } => Some("update git".into()),
             Self::NotARepository { path } => {
-                Some(format!("run it inside a repository, or create one: git -C {} init", path.display()))
+                Some(format!("run it inside a repository, or create one: git -C {} init", typed(path)))
             }
             Self::DubiousOwnership { path } => {
-                Some(format!("if you trust it: git config --global --add safe.directory {path}"))
+                Some(format!("if you trust it: git config --global --add safe.directory {}", typed(path.as_ref())))
             }
             Self::LockHeld { path } => {
-                Some(format!("wait for the other git command to finish; if none is running, delete {}", path.display()))
+                Some(format!("wait for the other git command to finish; if none is running, delete {}", typed(path)))
             }
             Self::NoIdentity => {
                 Some("run git config --global user.name NAME and git config --global user.email ADDRESS".into())
@@ -84,9 +84,7 @@ impl GitError {
             Self::NotWritable { .. } => Some("check the owner and permissions of the repository".into()),
             Self::FilterFailed { .. } => Some("check that the filter's program (often git-lfs) is installed".into()),
             Self::BadConfig { .. } => Some("fix the file that git reports".into()),
-            Self::LinkPlanted { path } => {
-                Some(format!("check where it points (ls -l {}) and remove it", path.display()))
-            }
+            Self::LinkPlanted { path } => Some(format!("check where it points (ls -l {}) and remove it", typed(path))),
             Self::Killed { .. } => Some("resume with windlass resume; git may have run out of memory".into()),
             Self::LeadsOut { .. }
             | Self::NotTaken { .. }
@@ -103,6 +101,13 @@ impl GitError {
         let answer = String::from_utf8_lossy(answer).chars().take(200).collect();
         Self::Unexpected { command: command.into(), answer }
     }
+}
+
+/// A path as it can be typed into a shell.
+pub(crate) fn typed(path: &std::path::Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Names the cause of a failed command from what git wrote. The child runs with `LC_ALL=C`, so the words are stable.
@@ -170,6 +175,14 @@ mod tests {
 
     fn name(stderr: &str) -> GitError {
         classify("commit", "exit 128".into(), stderr.as_bytes(), Path::new("/p"))
+    }
+
+    #[test]
+    fn hint_quotes_path_with_space() {
+        let hint = |path: &str| GitError::NotARepository { path: path.into() }.hint().unwrap();
+        assert!(hint("/srv/my site").ends_with("git -C '/srv/my site' init"), "{}", hint("/srv/my site"));
+        assert!(hint("/srv/it's").ends_with(r"git -C '/srv/it'\''s' init"), "{}", hint("/srv/it's"));
+        assert!(hint("/srv/site").ends_with("git -C /srv/site init"));
     }
 
     #[test]

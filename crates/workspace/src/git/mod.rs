@@ -28,6 +28,7 @@ use std::time::Duration;
 pub use changes::{Change, ChangedFile, FilePath};
 pub(crate) use changes::{between, parse_raw};
 pub use failure::GitError;
+pub(crate) use failure::typed;
 pub use guard::TrustedConfig;
 pub(crate) use guard::own_settings;
 pub(crate) use held::HeldObjects;
