@@ -162,6 +162,7 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         }
         tokio::select! {
             () = dispatch.changed(), if room > 0 && !draining => {}
+            () = engine.drain.begins(), if !draining => {}
             Some(ended) = driven.tasks.join_next() => if let Some(id) = driven.ended(ended) { dispatch.left(&id) },
             heard = told.recv() => match heard {
                 Ok(heard) if heard.channel() == INBOX => driven.wake(heard.payload()),

@@ -35,7 +35,7 @@ async fn projects_take_turns_and_the_oldest_of_each_is_first() {
 async fn priority_is_before_everything_and_loops_under_way_count() {
     let Some(url) = server::database().await else { return };
     let store = PgStore::connect(&url).await.unwrap();
-    store.seen(&Worker { id: WORKER.into(), name: "w".into() }).await.unwrap();
+    store.seen(&Worker { id: WORKER.into(), name: "w".into(), is_desk: false, slots: Some(1) }).await.unwrap();
     queued(&store, "a1", "git:a", 0, Some(holder("t"))).await;
     queued(&store, "a2", "git:a", 1, None).await;
     queued(&store, "a3", "git:a", 2, None).await;
