@@ -3,7 +3,6 @@
 mod audited;
 mod driven;
 mod event_json;
-mod exhaustive;
 mod failures;
 mod fallbacks;
 mod hidden_gates;
