@@ -9,9 +9,6 @@ fuzz_target!(|data: &[u8]| {
     if let Err(error) = config::profile_in("fuzzed", text) {
         assert!(!error.to_string().is_empty());
     }
-    if let Err(error) = config::fuzzing::read_settings(text) {
-        assert!(!error.to_string().is_empty());
-    }
     if let Err(error) = config::fuzzing::read_recipe(text) {
         assert!(!error.to_string().is_empty());
     }

@@ -111,10 +111,4 @@ pub fn load(
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use super::recipe::fuzzing::read_recipe;
-    use super::{ConfigError, Origin, file};
-
-    /// Reads the text of a project's settings.
-    pub fn read_settings(text: &str) -> Result<(), ConfigError> {
-        file::read_layer("fuzzed.toml".as_ref(), text, |path, line| Origin::ProjectFile { path, line }).map(drop)
-    }
 }
