@@ -3,6 +3,7 @@
 mod audited;
 mod driven;
 mod event_json;
+mod exhaustive;
 mod failures;
 mod fallbacks;
 mod hidden_gates;
