@@ -1,11 +1,16 @@
 //! Loops of many machines: the store of `windlass-store` in PostgreSQL, and workers that drive what it holds.
 
+pub mod desk;
 mod dispatch;
+pub mod doctor;
+mod output;
 mod station;
 mod store;
 pub mod submit;
+pub mod temporal;
+pub mod trial;
 pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, PgStore, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Waiting, Worker};

@@ -3,24 +3,28 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
+use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::LoopState;
 use windlass_engine::data::DataDir;
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
-use windlass_engine::outside::Station;
+use windlass_engine::outside::{Station, Transcripts, WorkerView};
 use windlass_engine::socket::Listening;
 use windlass_store::{Held, Seat, Store, StoreError};
 use windlass_workspace::{Pushed, Workspace, WorkspaceError, Workspaces};
 
-use crate::store::{NEWS, PgStore, Worker};
+use crate::output::{Replica, Shipper, Wire};
+use crate::store::{PgStore, Worker};
 
 /// Looks again for a holder that died, which nobody tells.
 const LOOK: Duration = Duration::from_secs(1);
+/// Every so many looks, the workers hear that somebody still watches.
+const LOOKS_PER_WORD: u32 = 5;
 /// A branch that other machines keep moving is left for the next try.
 const MOST_PUSHES: u32 = 3;
 
@@ -34,14 +38,20 @@ pub struct FleetStation {
     hub: String,
     /// The name of the project that this process submits loops of.
     project: Option<String>,
-    tokens: Mutex<HashMap<String, String>>,
+    tokens: Arc<Mutex<HashMap<String, String>>>,
     mirrors: tokio::sync::Mutex<()>,
+    pub(crate) shipper: Shipper,
+    pub(crate) replica: Arc<Replica>,
+    wire: OnceCell<Arc<Wire>>,
 }
 
 impl FleetStation {
     pub fn new(store: PgStore, worker: Worker, data: DataDir, workspaces: Workspaces, hub: String) -> Self {
-        let (tokens, mirrors) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { store, worker, data, workspaces, hub, project: None, tokens, mirrors }
+        let tokens: Arc<Mutex<HashMap<String, String>>> = Arc::default();
+        let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens));
+        let replica = Arc::new(Replica::new(store.clone(), data.clone()));
+        let (mirrors, wire) = (tokio::sync::Mutex::default(), OnceCell::new());
+        Self { store, worker, data, workspaces, hub, project: None, tokens, mirrors, shipper, replica, wire }
     }
 
     /// The same for a process that submits loops of this project.
@@ -58,6 +68,41 @@ impl FleetStation {
     /// The token with which this process holds a loop.
     pub(crate) fn token(&self, loop_id: &str) -> Option<String> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(loop_id).cloned()
+    }
+
+    /// What the database tells this process.
+    pub(crate) async fn wire(&self) -> Result<&Arc<Wire>, StoreError> {
+        self.wire.get_or_try_init(|| Wire::open(&self.store, Arc::clone(&self.replica))).await
+    }
+
+    fn mirror_of(&self, state: &LoopState) -> Result<PathBuf, EngineError> {
+        let root = self.data.root().canonicalize().map_err(data_error)?;
+        Ok(root.join("mirrors").join(state.project.trim_start_matches("git:")))
+    }
+
+    /// Brings the loop's commits into its project's mirror.
+    async fn fetch_commits(&self, state: &LoopState, mirror: &Path) -> Result<(), WorkspaceError> {
+        let making = self.mirrors.lock().await;
+        self.workspaces.make_mirror(mirror).await?;
+        drop(making);
+        let branch = state.workspace.as_ref().and_then(|known| known.branch.as_deref());
+        let branch = branch.unwrap_or(&state.spec.workspace.branch);
+        self.workspaces.fetch_loop(mirror, &self.on_hub(&state.project), &state.id.0, branch).await
+    }
+
+    /// Notes whose files are here now. Whole or not at all: a part of a token would fit no stretch, which costs a turn and no
+    /// truth.
+    fn note_stretch(&self, loop_id: &str, token: &str) -> io::Result<()> {
+        std::fs::create_dir_all(self.data.root().join("stretches"))?;
+        std::fs::write(self.stretch_file(loop_id), token)
+    }
+
+    fn set_stale_aside(&self, loop_id: &str) -> Result<(), WorkspaceError> {
+        self.workspaces.set_stale_aside(&self.data.worktrees(), loop_id, &self.data.rubbish())
+    }
+
+    fn keep_token(&self, loop_id: &str, token: &str) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(loop_id.to_owned(), token.to_owned());
     }
 
     /// Says which stretch the files of a loop on this machine are of.
@@ -100,29 +145,50 @@ impl Station for FleetStation {
 
     async fn bring(&self, state: &LoopState, token: &str) -> Result<PathBuf, EngineError> {
         let id = &state.id.0;
-        let root = self.data.root().canonicalize().map_err(data_error)?;
-        let mirror = root.join("mirrors").join(state.project.trim_start_matches("git:"));
-        let stretch = self.stretch_file(id);
+        let mirror = self.mirror_of(state)?;
+        if self.worker.is_desk {
+            // What is asked of a desk rarely needs files, and `use_files` looks at them then.
+            if state.workspace.is_some()
+                && let Err(error) = self.fetch_commits(state, &mirror).await
+            {
+                tracing::warn!(loop_id = id, %error, "cannot fetch the loop's commits from the hub");
+            }
+            self.keep_token(id, token);
+            return Ok(mirror);
+        }
         let before = self.store.token_before(id).await?;
-        let known = std::fs::read_to_string(&stretch).ok();
+        let known = std::fs::read_to_string(self.stretch_file(id)).ok();
         // This stretch, if the loop is looked at again, or the one before it.
         let is_current = known.as_ref().is_some_and(|known| known == token || Some(known) == before.as_ref());
         if !is_current || !mirror.exists() {
             if !is_current {
                 // Another machine worked on the loop since: what lies here is older than the journal.
-                self.workspaces.set_stale_aside(&self.data.worktrees(), id, &self.data.rubbish())?;
+                self.set_stale_aside(id)?;
             }
-            let making = self.mirrors.lock().await;
-            self.workspaces.make_mirror(&mirror).await?;
-            drop(making);
-            let branch = state.workspace.as_ref().and_then(|known| known.branch.as_deref());
-            let branch = branch.unwrap_or(&state.spec.workspace.branch);
-            self.workspaces.fetch_loop(&mirror, &self.on_hub(&state.project), id, branch).await?;
+            self.fetch_commits(state, &mirror).await?;
         }
-        std::fs::create_dir_all(self.data.root().join("stretches")).map_err(data_error)?;
-        // Whole or not at all: a part of a token would fit no stretch, which costs a turn and no truth.
-        std::fs::write(&stretch, token).map_err(data_error)?;
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), token.to_owned());
+        self.note_stretch(id, token).map_err(data_error)?;
+        self.keep_token(id, token);
+        Ok(mirror)
+    }
+
+    async fn use_files(&self, state: &LoopState, token: &str) -> Result<(), DriveError> {
+        if !self.worker.is_desk {
+            return Ok(());
+        }
+        let id = &state.id.0;
+        let known = std::fs::read_to_string(self.stretch_file(id)).ok();
+        let before = self.store.use_files(id, token).await?;
+        if known.as_deref() != Some(token) && known != before {
+            self.set_stale_aside(id)?;
+        }
+        let noted = self.note_stretch(id, token);
+        noted.map_err(|error| DriveError::Lost(format!("cannot write to the data directory: {error}")))
+    }
+
+    async fn look(&self, state: &LoopState) -> Result<PathBuf, EngineError> {
+        let mirror = self.mirror_of(state)?;
+        self.fetch_commits(state, &mirror).await?;
         Ok(mirror)
     }
 
@@ -163,17 +229,31 @@ impl Station for FleetStation {
         }
     }
 
+    async fn workers(&self) -> Result<Vec<WorkerView>, StoreError> {
+        self.store.workers().await
+    }
+
+    async fn drain(&self, worker: &str) -> Result<Vec<String>, StoreError> {
+        self.store.drain(worker).await
+    }
+
     async fn listen(&self, _: &Seat, loop_id: &str) -> io::Result<Listening> {
-        let mut news = self.store.listener(&[NEWS]).await.map_err(io::Error::other)?;
+        let mut news = self.wire().await.map_err(io::Error::other)?.of(loop_id);
         let (store, id) = (self.store.clone(), loop_id.to_owned());
         let (tell, told) = watch::channel(0_u64);
         tokio::spawn(async move {
             let mut look = tokio::time::interval(LOOK);
+            let mut looks = 0_u32;
             loop {
                 tokio::select! {
                     () = tell.closed() => return,
-                    heard = news.recv() => if !heard.is_ok_and(|heard| heard.payload() == id) { continue },
-                    _ = look.tick() => {}
+                    heard = news.changed() => if heard.is_err() { return },
+                    _ = look.tick() => {
+                        if looks.is_multiple_of(LOOKS_PER_WORD) && store.watch(&id).await.is_err() {
+                            return;
+                        }
+                        looks = looks.wrapping_add(1);
+                    }
                 }
                 // Dropping the sender says that nobody drives the loop any more.
                 match store.holder(&id).await {
@@ -183,5 +263,20 @@ impl Station for FleetStation {
             }
         });
         Ok(Listening::here(told))
+    }
+}
+
+#[async_trait]
+impl Transcripts for FleetStation {
+    fn begin(&self, id: &LoopId, turn: TurnKey) {
+        self.shipper.begin(id, turn);
+    }
+
+    async fn flush(&self, id: &LoopId, turn: TurnKey) -> Result<(), DriveError> {
+        self.shipper.flush(id, turn).await
+    }
+
+    async fn fetch(&self, id: &LoopId, turn: TurnKey) -> Result<(), DriveError> {
+        if self.shipper.writes(id, turn) { Ok(()) } else { self.replica.fetch(id, turn).await }
     }
 }

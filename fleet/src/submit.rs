@@ -10,11 +10,11 @@ use windlass_engine::groups::AnyGroup;
 use windlass_engine::view::LoopView;
 
 use crate::store::PgStore;
-use crate::worker::{Failure, engine};
+use crate::worker::{Failure, Who, engine};
 
 /// A queued loop is released, and no other one is handed on.
 #[derive(Debug)]
-struct Workers;
+pub(crate) struct Workers;
 
 #[async_trait]
 impl Background for Workers {
@@ -23,9 +23,13 @@ impl Background for Workers {
     }
 
     async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem> {
-        Ok(held.release(engine).await?)
+        held.release(engine).await?;
+        Err(Problem::refused("workers of a fleet take single loops only", "start the loops one by one"))
     }
 }
+
+/// That of a loop of which nothing is said.
+pub const DEFAULT_PRIORITY: u8 = 3;
 
 /// Where loops are submitted.
 #[derive(Debug, Clone)]
@@ -34,6 +38,8 @@ pub struct Fleet {
     pub hub: String,
     /// The project's name in the fleet; that of its directory if not said.
     pub project: Option<String>,
+    /// From 1, which is taken first, to 5.
+    pub priority: u8,
 }
 
 /// This process as a client of the fleet.
@@ -42,14 +48,18 @@ async fn local(fleet: &Fleet, repo: &Path) -> Result<Local, Failure> {
     let data = context.paths.data.join("fleet");
     let store = PgStore::connect(&fleet.database).await?;
     let hub = hub(&fleet.hub)?;
-    let (engine, _) = engine(store, &data, &hub, "submit", fleet.project.clone()).await?;
+    let (engine, _) = engine(store, &data, &hub, Who::Client, fleet.project.clone()).await?;
     Ok(Local::on(context, engine, Arc::new(Workers)))
 }
 
 /// Creates a loop that waits for a worker.
 pub async fn run(fleet: &Fleet, start: StartLoop) -> Result<LoopView, Failure> {
     let local = local(fleet, Path::new(&start.project)).await?;
-    start.perform(&local).await.map_err(failure)
+    let view = start.perform(&local).await.map_err(failure)?;
+    if fleet.priority != DEFAULT_PRIORITY {
+        PgStore::connect(&fleet.database).await?.prioritise(&view.id, fleet.priority).await?;
+    }
+    Ok(view)
 }
 
 /// The hub as every part of the fleet is given it: a directory as its absolute path, an address as it is.
@@ -61,7 +71,7 @@ pub fn hub(said: &str) -> Result<String, Failure> {
     Ok(Path::new(said).canonicalize()?.to_string_lossy().into_owned())
 }
 
-fn failure(problem: Problem) -> Failure {
+pub(crate) fn failure(problem: Problem) -> Failure {
     match problem.hint {
         Some(hint) => format!("{}\nhint: {hint}", problem.message).into(),
         None => problem.message.into(),

@@ -19,7 +19,8 @@ use windlass_workspace::Workspaces;
 
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::station::FleetStation;
-use crate::store::{INBOX, LEASE, PgStore, Worker};
+use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
+use crate::temporal::{self, TemporalDispatch};
 
 /// So often a worker says that it lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -35,6 +36,52 @@ pub struct Options {
     pub slots: u32,
     pub data: PathBuf,
     pub name: String,
+    /// Places loops; without it, the workers do it by the database alone.
+    pub temporal: Option<temporal::Address>,
+}
+
+/// What a process is to the fleet.
+#[derive(Debug, Clone, Copy)]
+pub enum Who<'a> {
+    Worker {
+        name: &'a str,
+        slots: u32,
+    },
+    Desk {
+        name: &'a str,
+    },
+    /// Creates loops.
+    Client,
+}
+
+impl Who<'_> {
+    fn worker(self) -> Worker {
+        let id = Uuid::now_v7().to_string();
+        match self {
+            Who::Worker { name, slots } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
+            Who::Desk { name } => Worker { id, name: name.to_owned(), is_desk: true, slots: None },
+            Who::Client => Worker { id, name: "submit".to_owned(), is_desk: false, slots: None },
+        }
+    }
+}
+
+/// Says once a second that this process lives, until it ends; drains if it is asked to.
+pub fn keep_alive(engine: Arc<Engine>, station: Arc<FleetStation>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            beat.tick().await;
+            match station.store.seen(&station.worker).await {
+                Ok(true) if !engine.drain.has_begun() => {
+                    tracing::info!("asked to drain");
+                    engine.drain.begin();
+                }
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "cannot say that this process lives"),
+            }
+        }
+    })
 }
 
 /// An engine over the fleet's store, for this process.
@@ -42,12 +89,12 @@ pub async fn engine(
     store: PgStore,
     data: &Path,
     hub: &str,
-    name: &str,
+    who: Who<'_>,
     project: Option<String>,
 ) -> Result<(Arc<Engine>, Arc<FleetStation>), Failure> {
     windlass_engine::data::private_dir(data)?;
     let data = DataDir::at(data.canonicalize()?);
-    let worker = Worker { id: Uuid::now_v7().to_string(), name: name.to_owned() };
+    let worker = who.worker();
     // Before the first lease, or nobody could know whether its holder lives.
     store.seen(&worker).await?;
     let workspaces = Workspaces::from_env()?;
@@ -56,6 +103,7 @@ pub async fn engine(
     let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
+    env.remove("WINDLASS_FLEET_TEMPORAL_API_KEY");
     let program = std::env::current_exe()?;
     let engine =
         Engine::new(Arc::new(store), data, Arc::new(SystemClock), Launcher::current()?, workspaces, env, program)
@@ -66,22 +114,18 @@ pub async fn engine(
 /// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
 pub async fn work(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
-    let (engine, station) = engine(store.clone(), &options.data, &options.hub, &options.name, None).await?;
+    let who = Who::Worker { name: &options.name, slots: options.slots };
+    let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
-    let mut dispatch = PgDispatch::new(store.clone()).await?;
-    let mut told = store.listener(&[INBOX, LEASE]).await?;
-    let mut beat = tokio::time::interval(BEAT);
-    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let beating = tokio::spawn({
-        let (store, worker) = (store.clone(), station.worker.clone());
-        async move {
-            loop {
-                beat.tick().await;
-                if let Err(error) = store.seen(&worker).await {
-                    tracing::error!(%error, "cannot say that this worker lives");
-                }
-            }
-        }
+    let mut dispatch: Box<dyn Dispatch> = match options.temporal {
+        Some(at) => Box::new(TemporalDispatch::new(at, store.clone(), station.worker.clone(), options.slots)?),
+        None => Box::new(PgDispatch::new(store.clone()).await?),
+    };
+    let mut told = store.listener(&[INBOX, LEASE, WATCH]).await?;
+    let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
+    let shipping = tokio::spawn({
+        let station = Arc::clone(&station);
+        async move { station.shipper.run().await }
     });
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -91,6 +135,9 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     tracing::info!(worker = options.name, slots = options.slots, "ready");
     loop {
         let draining = engine.drain.has_begun();
+        if draining {
+            dispatch.drain();
+        }
         let room = (options.slots as usize).saturating_sub(driven.running.len());
         if draining && driven.running.is_empty() {
             break;
@@ -104,17 +151,21 @@ pub async fn work(options: Options) -> Result<(), Failure> {
                         Ok(()) | Err(EngineError::Driven { .. }) => {}
                         Err(error) => {
                             tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
-                            cooling.insert(id, Instant::now());
+                            cooling.insert(id.clone(), Instant::now());
                         }
                     }
+                }
+                if !driven.running.contains_key(&id) {
+                    dispatch.left(&id);
                 }
             }
         }
         tokio::select! {
             () = dispatch.changed(), if room > 0 && !draining => {}
-            Some(ended) = driven.tasks.join_next() => driven.ended(ended),
+            Some(ended) = driven.tasks.join_next() => if let Some(id) = driven.ended(ended) { dispatch.left(&id) },
             heard = told.recv() => match heard {
                 Ok(heard) if heard.channel() == INBOX => driven.wake(heard.payload()),
+                Ok(heard) if heard.channel() == WATCH => driven.station.shipper.watched(heard.payload()),
                 Ok(_) => driven.let_go_of_lost().await?,
                 // It connects again; what was missed meanwhile is found by the next look.
                 Err(error) => tracing::warn!(%error, "the database is away"),
@@ -124,8 +175,10 @@ pub async fn work(options: Options) -> Result<(), Failure> {
             _ = interrupt.recv() => driven.leave(),
         }
     }
+    dispatch.end().await;
     beating.abort();
-    Ok(())
+    shipping.abort();
+    Ok(store.leave(&driven.station.worker).await?)
 }
 
 type Ended = (String, Result<(), EngineError>);
@@ -159,16 +212,22 @@ impl Driven {
         Ok(())
     }
 
-    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+    /// The loop that was left.
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Option<String> {
         match ended {
             Ok((id, result)) => {
                 self.running.remove(&id);
+                self.station.shipper.left(&id);
                 match result {
                     Ok(()) => tracing::info!(loop_id = id, "left the loop"),
                     Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),
                 }
+                Some(id)
             }
-            Err(panic) => tracing::error!(%panic, "a driver ended unexpectedly"),
+            Err(panic) => {
+                tracing::error!(%panic, "a driver ended unexpectedly");
+                None
+            }
         }
     }
 
@@ -180,7 +239,7 @@ impl Driven {
 
     /// Ends what runs for loops that another worker has taken meanwhile. It could write nothing more anyway.
     async fn let_go_of_lost(&self) -> Result<(), Failure> {
-        let held = self.station.store.tokens_of(&self.station.worker).await?;
+        let held = self.station.store.tokens_of(&self.station.worker.id).await?;
         for (id, leave) in &self.running {
             if held.get(id) != self.station.token(id).as_ref() && !*leave.borrow() {
                 tracing::warn!(loop_id = id, "another worker took the loop");
@@ -200,7 +259,7 @@ impl Driven {
     }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use contract::each_story;
 use sqlx::{Connection, PgConnection};
 use support::{WORKER, entry, event_with, holder, item, new_loop, step};
-use windlass_fleet::{FORMAT, PgStore, Worker};
+use windlass_fleet::{FORMAT, PgStore, Piece, Worker};
 use windlass_store::{CatalogueEntry, Create, ListFilter, Presence, Store, StoreError};
 
 macro_rules! against_postgres {
@@ -56,7 +56,7 @@ async fn worker_lives_while_the_database_hears_of_it() {
     };
     let hour = Duration::from_secs(3600);
     assert_eq!(presence(hour).await, Presence::Unknown, "it never said anything");
-    store.seen(&Worker { id: WORKER.into(), name: "w".into() }).await.unwrap();
+    store.seen(&Worker { id: WORKER.into(), name: "w".into(), is_desk: false, slots: Some(1) }).await.unwrap();
     assert_eq!(presence(hour).await, Presence::Alive);
     assert_eq!(presence(Duration::ZERO).await, Presence::Gone);
     store.acquire("a", holder("next"), Some("t")).await.unwrap();
@@ -162,6 +162,50 @@ async fn step_that_waits_while_its_lease_is_taken_is_refused() {
     let fenced = waiting.await.unwrap();
     assert!(matches!(fenced, Err(StoreError::LeaseLost { .. })), "{fenced:?}");
     assert_eq!(store.read("a", 0, 10).await.unwrap().len(), 1);
+}
+
+fn piece(file: i16, at: u64, bytes: &[u8], token: &str) -> Piece {
+    let (loop_id, turn) = ("a".to_owned(), "1.coder.1".to_owned());
+    Piece { loop_id, turn, file, at, bytes: bytes.to_vec(), token: token.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_is_fetched_as_it_was_shipped_from_any_place() {
+    let Some(url) = server::database().await else { return };
+    let store = PgStore::connect(&url).await.unwrap();
+    new_loop(&store, "a", "t").await;
+    store.ship(&[piece(1, 0, b"one ", "t"), piece(2, 0, b"warning", "t")]).await.unwrap();
+    store.ship(&[piece(1, 4, b"two ", "t")]).await.unwrap();
+    // A shipment whose answer was lost is repeated, with what came meanwhile.
+    store.ship(&[piece(1, 4, b"two three", "t")]).await.unwrap();
+    store.ship(&[piece(1, 4, b"two ", "t")]).await.unwrap();
+    let fetch = async |known: [i64; 5]| store.fetch("a", "1.coder.1", &known).await.unwrap();
+    let mut ends = store.shipped("a", "1.coder.1").await.unwrap();
+    ends.sort_unstable();
+    assert_eq!(ends, [(1, 13), (2, 7)]);
+    let open = fetch([0, 6, 7, 0, 0]).await;
+    assert_eq!(open.chunks, [(1, 4, b"two three".to_vec())], "only the chunk with the first new byte");
+    assert!(!open.is_closed && !open.has_more);
+    store.close_turn("a", "1.coder.1", "t").await.unwrap();
+    let closed = fetch([0; 5]).await;
+    assert_eq!(closed.chunks, [(1, 0, b"one two three".to_vec()), (2, 0, b"warning".to_vec())], "joined");
+    assert!(closed.is_closed);
+    assert_eq!(fetch([0, 13, 7, 0, 0]).await.chunks, []);
+    store.remove("a", "t").await.unwrap();
+    assert_eq!(fetch([0; 5]).await.chunks, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_of_who_lost_the_lease_is_not_written() {
+    let Some(url) = server::database().await else { return };
+    let store = PgStore::connect(&url).await.unwrap();
+    new_loop(&store, "a", "t").await;
+    store.ship(&[piece(1, 0, b"mine", "t")]).await.unwrap();
+    store.acquire("a", holder("u"), Some("t")).await.unwrap();
+    store.ship(&[piece(1, 4, b" no more", "t")]).await.unwrap();
+    store.close_turn("a", "1.coder.1", "t").await.unwrap();
+    let fetched = store.fetch("a", "1.coder.1", &[0; 5]).await.unwrap();
+    assert_eq!((fetched.chunks, fetched.is_closed), (vec![(1, 0, b"mine".to_vec())], false));
 }
 
 #[tokio::test(flavor = "multi_thread")]

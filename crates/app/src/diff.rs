@@ -1,10 +1,13 @@
 //! What a loop changed: file by file and bounded, or as one patch.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::spec::CommitPolicy;
 use windlass_engine::work::{self, NoSuchPoint, Span};
-use windlass_workspace::DiffTo;
+use windlass_workspace::{DiffSize, DiffTo};
 
 use crate::local::Local;
+use crate::loops::{page, pages_of_a_loop};
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{DiffLoop, PatchLoop};
@@ -40,6 +43,46 @@ impl Request for PatchLoop {
     }
 }
 
+pages_of_a_loop! {
+    "How much each of its iterations changed." LoopSizes
+}
+
+/// How much an iteration changed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct IterationSize {
+    pub iteration: u32,
+    #[serde(flatten)]
+    pub size: DiffSize,
+}
+
+impl Request for LoopSizes {
+    type Report = Vec<IterationSize>;
+    const NAME: &'static str = "sizes";
+
+    /// Iterations without a commit of their own are left out.
+    async fn perform(self, here: &Local) -> Result<Vec<IterationSize>, Problem> {
+        let state = here.state_of(&self.id).await?;
+        let mut spans: Vec<(u32, Span)> = state
+            .iterations
+            .iter()
+            .filter_map(|record| Some((record.iteration, work::span(&state, Some(record.iteration)).ok()?)))
+            .collect();
+        page(&mut spans, self.after, self.limit);
+        if spans.is_empty() {
+            return Ok(Vec::new());
+        }
+        let engine = here.readable().await?;
+        let pairs: Vec<(String, String)> = spans.iter().map(|(_, span)| (span.from.clone(), span.to.clone())).collect();
+        let sizes = engine.workspaces.sizes(&engine.workspace(&state)?, &pairs).await;
+        let sizes = sizes.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
+        Ok(spans
+            .iter()
+            .zip(sizes)
+            .map(|((iteration, _), size)| IterationSize { iteration: *iteration, size })
+            .collect())
+    }
+}
+
 /// A patch byte for byte: what changed is not always text.
 #[derive(Debug)]
 pub struct Patch {
@@ -49,8 +92,8 @@ pub struct Patch {
 }
 
 pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem> {
-    let state = here.state_of(&request.id).await?;
     let engine = here.readable().await?;
+    let state = engine.at_hand(here.state_of(&request.id).await?).await?;
     let mut span = work::span(&state, request.iteration).map_err(|error| no_such_point(&error, &state.name))?;
     let workspace = engine.workspace(&state)?;
     if let Some(since) = request.since {

@@ -17,6 +17,7 @@ mod local;
 mod loops;
 mod milestones;
 mod minimise;
+mod places;
 mod problem;
 mod project;
 mod proof;
@@ -29,7 +30,6 @@ mod start;
 mod takeover;
 mod trust;
 mod views;
-mod watch;
 pub mod words;
 mod work;
 
@@ -38,6 +38,7 @@ use start::{open, plan_rows};
 pub use agents::{AddAgent, AddedAgent};
 pub use attempts::{ChangeSize, CompareLoops, Compared, ComparedLoop, Difference, ForkLoop};
 pub use context::{Context, refuse_agents};
+pub use diff::{IterationSize, LoopSizes};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
 pub use groups::{
@@ -45,10 +46,11 @@ pub use groups::{
     OpenedQueue, OpenedTries, RemoveGoal, ResumeGroup, ShowGroup, StartTries, StopGroup,
 };
 pub use history::*;
-pub use listing::LISTED_AS;
-pub use local::{Background, Local};
+pub use listing::{DrainWorker, LISTED_AS, ListWorkers};
+pub use local::{Background, Local, Opened};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport, MinimiseStep, MinimiseSteps, StepsReport, Why};
+pub use places::{App, Changes, LoopFeed, Remote, RemoteChanges, RemoteFeed};
 pub use plan_rows::{fork_words, plan_rows};
 pub use problem::{Coded, CodedProblem, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
@@ -58,11 +60,10 @@ pub use report::{
     UsageReport,
 };
 pub use reports::*;
-pub use request::{App, Opened, Opens, Remote, RemoteChanges, RemoteFeed, Request};
+pub use request::{Opens, Request};
 pub use requests::*;
 pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, RecipeValue, RecipeView, RecipesOf};
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
-pub use watch::{Changes, LoopFeed};
 pub use work::{BroughtIn, MergesReport, OpenedMerges, QueueMerges, ShowMerges, StopMerges, WorkMerges};

@@ -19,7 +19,6 @@ use windlass_store::{LOOP, Listed};
 
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
-use crate::request::Opened;
 
 /// Drives loops while nobody watches: a server does it itself, a command starts or asks another process.
 #[async_trait]
@@ -27,6 +26,17 @@ pub trait Background: fmt::Debug + Send + Sync {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem>;
 
     async fn take_group(&self, engine: &Arc<Engine>, held: AnyGroup) -> Result<(), Problem>;
+}
+
+/// A loop that was opened and that nobody drives yet.
+#[derive(Debug)]
+pub struct Opened {
+    pub engine: Arc<Engine>,
+    pub held: Held,
+    /// The number of the last event before that.
+    pub seen: u64,
+    /// What the user should know before it starts.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug)]

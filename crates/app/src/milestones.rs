@@ -18,10 +18,11 @@ use windlass_store::Listed;
 
 use crate::context::Context;
 use crate::local::Local;
+use crate::local::Opened;
 use crate::open::leaves_to_the_background;
 use crate::problem::{Kind, Problem};
 use crate::reports::{MilestoneReport, MilestoneView};
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::requests::{MilestoneOf, MilestoneOrder, MilestonesOf, NewMilestone, StartMilestone};
 use crate::start::{Prepared, create};
 use crate::views::MilestoneBoard;

@@ -16,6 +16,7 @@ use crate::loops::about_a_loop;
 use crate::problem::Problem;
 use crate::reports::{SessionToEnter, TakeoverReport};
 use crate::request::Request;
+use crate::work::not_at_a_desk;
 
 about_a_loop! {
     "Pause it and show how to open its workspace and session." TakeOver
@@ -34,6 +35,7 @@ impl Request for TakeOver {
 /// Pauses a loop that is under way, and says where a person goes on.
 async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Problem> {
     let state = journal::load(engine.store.as_ref(), id).await?;
+    not_at_a_desk(engine, &state, "takeover")?;
     if let Status::Queued | Status::Running | Status::Waiting { .. } = state.status() {
         match engine.command(id, &Command::Pause { now: true }).await? {
             Answer::Accepted { .. } | Answer::Done { .. } => {}

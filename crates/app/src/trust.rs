@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_core::spec::LoopSpec;
 use windlass_engine::config::{Options, Settings};
 use windlass_engine::trust::{self, Consent, Demands, Seen};
 
@@ -11,7 +12,6 @@ use crate::problem::{Kind, Problem};
 use crate::reports::TrustReport;
 use crate::request::Request;
 use crate::requests::{Agree, RevokeTrust, TrustOf};
-use crate::start::Prepared;
 use crate::views::Revoked;
 
 impl Request for TrustOf {
@@ -49,19 +49,26 @@ async fn of_project(here: &Local, project: &str, base: Option<&str>) -> Result<D
     demands(&context, &root, base.unwrap_or("HEAD")).await
 }
 
-pub(crate) async fn of_loop(here: &Local, prepared: &Prepared, settings: &Settings) -> Result<Demands, Problem> {
+/// What a loop of this project would run from its repository.
+pub(crate) async fn of_loop(
+    here: &Local,
+    project: &Path,
+    spec: &LoopSpec,
+    settings: &Settings,
+) -> Result<Demands, Problem> {
     let (data, workspaces) = (here.context.data(), here.context.workspaces()?);
-    Ok(trust::of_loop(&data, &workspaces, &prepared.project, settings, &prepared.spec).await?)
+    Ok(trust::of_loop(&data, &workspaces, project, settings, spec).await?)
 }
 
 /// The consent that a loop needs: given before, or with the request.
 pub(crate) async fn consent(
     here: &Local,
-    prepared: &Prepared,
+    project: &Path,
+    spec: &LoopSpec,
     settings: &Settings,
     agreed: Option<Vec<Seen>>,
 ) -> Result<Consent, Problem> {
-    let mut demands = of_loop(here, prepared, settings).await?;
+    let mut demands = of_loop(here, project, spec, settings).await?;
     match (demands.granted(), agreed) {
         (Some(consent), _) => Ok(consent),
         (None, Some(seen)) => agree_to(here, &mut demands, &seen),

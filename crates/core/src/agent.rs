@@ -5,7 +5,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::ChangedFile;
 use crate::resources::LimitHit;
 use crate::review::{MarkedQuestion, Report, Verdict};
 use crate::trouble::Trouble;
@@ -239,6 +238,13 @@ pub fn is_session_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:@+=,%~/-".contains(c);
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     begins && name.len() <= 256 && name.chars().all(plain)
+}
+
+/// A file that an agent, a gate or Windlass changed, in words for a user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ChangedFile {
+    pub path: String,
+    pub change: String,
 }
 
 #[cfg(test)]

@@ -244,7 +244,7 @@ impl Engine {
         };
         let (workspace, start) = (opened.workspace.clone(), opened.head_commit.clone());
         faults::point("create.before");
-        let opening = crate::driver::workspace_opening(self, &state, opened);
+        let opening = crate::driver::workspace_opening(self, &state, opened).await?;
         take(&mut state, &Input::WorkspaceOpened { opening })?;
         let written = self
             .store
@@ -589,10 +589,11 @@ pub(crate) fn driven(holder: &Holder) -> EngineError {
     EngineError::Driven { by: holder.seat.to_string() }
 }
 
-/// How a loop stands for a reader: `interrupted` when it should be under way and nobody drives it.
+/// How a loop stands for a reader: `interrupted` if it should be under way and nobody drives it, `queued` if a worker will.
 pub fn status_word(listed: &Listed) -> &str {
     let stored = listed.entry.status.as_str();
     match stored {
+        "running" | "waiting" | "queued" if !listed.is_driven() && listed.has_workers => "queued",
         "running" | "waiting" | "queued" if !listed.is_driven() => "interrupted",
         _ => stored,
     }

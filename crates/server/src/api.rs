@@ -11,14 +11,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
-    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
-    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, LoopFindings, LoopJournal,
-    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
-    PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop,
-    ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView,
-    SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop,
-    StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
+    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop,
+    ForkLoop, GateLogQuery, Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue,
+    ListWorkers, LoopFindings, LoopJournal, LoopPlan, LoopSizes, LoopSummary, LoopTimeline, LoopTurns, LoopUsage,
+    MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone,
+    OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery,
+    RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup,
+    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges,
+    StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf,
+    VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -91,6 +92,8 @@ fn of_this_machine(table: Table) -> Table {
         .add(Route::get("/api/server", "Version and status of the server").answers::<ServerView>(), get(server))
         .ask::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
         .ask::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
+        .ask::<ListWorkers>(Route::get("/api/workers", "Workers and desks of a fleet; none on a single machine"))
+        .ask::<DrainWorker>(Route::post("/api/workers/{id}/drain", "Let a worker finish its turns and exit"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
             Route::get("/api/events", "Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state")
@@ -183,6 +186,7 @@ fn of_loops(table: Table) -> Table {
             "Its history: iterations, turns, verdicts, waits",
         ))
         .ask::<DiffLoop>(Route::get("/api/loops/{id}/diff", "Its changes"))
+        .ask::<LoopSizes>(Route::get("/api/loops/{id}/sizes", "Files and lines that each iteration changed"))
         .ask::<PatchLoop>(Route::get("/api/loops/{id}/patch", "Its changes in one document, as in `diff --json`"))
         .ask::<LoopFindings>(Route::get("/api/loops/{id}/findings", "Its reviewers' findings"))
         .ask::<LoopPlan>(Route::get("/api/loops/{id}/plan", "Its plan and sections"))
@@ -198,6 +202,15 @@ fn of_loops(table: Table) -> Table {
         .add(
             Route::get("/api/loops/{id}/turns/{turn}/stderr", "A turn's standard error").query::<RawQuery>().bytes(),
             get(turns::stderr),
+        )
+        .add(
+            Route::get(
+                "/api/loops/{id}/gates/{iteration}/{gate}/stdout",
+                "All that a gate printed; 1 is the first gate",
+            )
+            .query::<GateLogQuery>()
+            .bytes(),
+            get(turns::gate_log),
         )
         .ask::<StopLoop>(Route::post("/api/loops/{id}/stop", "Stop it immediately"))
         .ask::<PauseLoop>(Route::post("/api/loops/{id}/pause", "Pause it"))
@@ -226,6 +239,12 @@ fn of_loops(table: Table) -> Table {
             "/api/loops/{id}/takeover",
             "Pause it and show how to open its workspace and session",
         ))
+}
+
+/// The OpenAPI document as it is checked in.
+pub fn document_text() -> String {
+    let text = serde_json::to_string_pretty(&document());
+    text.unwrap_or_else(|error| unreachable!("a document is plain data: {error}")) + "\n"
 }
 
 pub(crate) fn document() -> serde_json::Value {

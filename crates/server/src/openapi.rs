@@ -336,9 +336,3 @@ fn query_parameters(reference: &Value, takes: &mut SchemaGenerator) -> Vec<Value
         })
         .collect()
 }
-
-/// The document as it is checked in.
-pub fn document() -> String {
-    let text = serde_json::to_string_pretty(&crate::api::document());
-    text.unwrap_or_else(|error| unreachable!("a document is plain data: {error}")) + "\n"
-}

@@ -8,9 +8,7 @@ use windlass_core::ids::LoopId;
 use windlass_engine::feed::FeedItem;
 
 use crate::api;
-use crate::board_client::Board;
-use crate::client::{Client, ClientError};
-use crate::feed_client::Feed;
+use crate::client::{Board, Client, ClientError, Feed};
 
 /// The variable with a server's token, for scripts.
 pub const TOKEN: &str = "WINDLASS_TOKEN";

@@ -10,7 +10,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
+use windlass_store::ProcessIdentity;
 
 /// A secret that grants full access. Only `is` compares it, because it takes constant time.
 #[derive(Clone)]
@@ -62,6 +64,28 @@ pub(crate) fn random(bytes: usize) -> io::Result<String> {
 pub fn fingerprint(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A server that runs, as its file reports.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Running {
+    pub url: String,
+    pub process: ProcessIdentity,
+    /// What its agents find: only a process with the same may leave loops to it. Empty if it drives none.
+    pub surroundings: String,
+}
+
+impl Running {
+    /// The server of this data directory, if one lives.
+    pub fn find(data: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(server_file(data)).ok()?;
+        let running: Self = serde_json::from_str(&text).ok()?;
+        running.process.is_alive().then_some(running)
+    }
+
+    pub fn write(&self, data: &Path) -> io::Result<()> {
+        write(&server_file(data), &serde_json::to_string(self).unwrap_or_default())
+    }
 }
 
 /// The file where a running server writes its address.

@@ -14,6 +14,7 @@ use axum::response::Response;
 use futures_util::Stream;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
+use windlass_engine::engine::status_word;
 use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
@@ -136,7 +137,7 @@ async fn is_over(app: &App, id: &LoopId, until: Option<Until>) -> bool {
         Some(Until::Now) => true,
         Some(Until::Rest) => {
             let found = app.local.found(&id.0).await;
-            found.is_ok_and(|listed| !listed.is_driven())
+            found.is_ok_and(|listed| !listed.is_driven() && status_word(&listed) != "queued")
         }
     }
 }

@@ -93,6 +93,8 @@ pub struct Listed {
     /// `seq` of the last event, 0 if there is none.
     pub head: u64,
     pub holder: Option<Held>,
+    /// Workers take open loops that nobody drives, so such a loop waits for one of them.
+    pub has_workers: bool,
 }
 
 impl Listed {

@@ -106,7 +106,7 @@ impl Loop {
     }
 
     fn listed(&self) -> Listed {
-        Listed { entry: self.entry.clone(), head: self.head(), holder: self.held() }
+        Listed { entry: self.entry.clone(), head: self.head(), holder: self.held(), has_workers: false }
     }
 
     /// The store ends with its process, and so do the processes that hold its leases.

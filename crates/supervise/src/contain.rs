@@ -4,7 +4,32 @@
 //! What runs in the new process ([`enter`]) is signal-safe, because [`probe`] forks an engine that has
 //! threads.
 
-use crate::spec::Containment;
+use serde::{Deserialize, Serialize};
+
+/// How to contain a tree, so that all of it can be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    PidNamespace,
+    Subreaper,
+    ProcessGroup,
+}
+
+impl Containment {
+    pub fn name(self) -> &'static str {
+        match self {
+            Containment::PidNamespace => "pid-namespace",
+            Containment::Subreaper => "subreaper",
+            Containment::ProcessGroup => "process-group",
+        }
+    }
+}
+
+impl std::fmt::Display for Containment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// One rung of the ladder, for a user to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
+use crate::contain::Containment;
 use crate::nursery::Nursery;
 use crate::record::{Ended, ExitRecord, SpawnFailure};
-use crate::spec::{Containment, ShimSpec, TurnPaths};
+use crate::spec::{ShimSpec, TurnPaths};
 use crate::wire::{self, Order, Status};
 
 #[derive(Debug, thiserror::Error)]

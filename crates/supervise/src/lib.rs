@@ -54,7 +54,7 @@ mod sys;
 mod wire;
 
 pub use cgroup::{Group, GroupLimits, find_cgroups};
-pub use contain::{Rung, probe};
+pub use contain::{Containment, Rung, probe};
 pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
@@ -63,7 +63,7 @@ pub use resources::{Machine, machine, means, means_by_default};
 pub use sandbox::{
     Access, Backend, Docker, LAYERS, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox,
 };
-pub use spec::{Containment, ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
+pub use spec::{ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
 pub use sweep::{find_tagged, sweep};
 
 /// For the fuzzer: the readers of what engine and shim send each other.

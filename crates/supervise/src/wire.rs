@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contain::Containment;
 use crate::record::{Ended, ExitRecord, SpawnFailure};
-use crate::spec::{Containment, TurnPaths};
+use crate::spec::TurnPaths;
 
 /// What the engine wants of a running tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

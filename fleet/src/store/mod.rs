@@ -5,6 +5,7 @@
 //! ID in the loop's row tells that it was written.
 
 mod failure;
+mod output;
 mod patience;
 mod rows;
 mod schema;
@@ -16,14 +17,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use uuid::Uuid;
+use windlass_engine::outside::WorkerView;
 use windlass_store::{
     Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
 };
 
 use self::failure::{Fault, failed};
+pub use self::output::{Fetched, Piece};
 use self::patience::{Patience, patiently};
 pub use self::schema::FORMAT;
-pub(crate) use self::steps::{INBOX, LEASE, NEWS, WORK};
+pub(crate) use self::steps::{INBOX, LEASE, NEWS, OUTPUT, WATCH, WORK};
 
 /// A worker that was not seen for so long is gone.
 const LOST_AFTER: Duration = Duration::from_millis(3_500);
@@ -41,6 +44,26 @@ pub struct PgStore {
 pub struct Worker {
     pub id: String,
     pub name: String,
+    /// It answers people and drives nothing.
+    pub is_desk: bool,
+    /// How many loops it takes; none for what only creates loops.
+    pub slots: Option<u32>,
+}
+
+/// A loop that waits for a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub id: String,
+    pub project: String,
+    pub priority: i16,
+}
+
+/// When the database heard of a worker last, by its own clock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sight {
+    /// Seconds since 1970; none if it never did.
+    pub seen_at: Option<f64>,
+    pub gone: bool,
 }
 
 impl PgStore {
@@ -69,14 +92,24 @@ impl PgStore {
         Ok(listener)
     }
 
-    /// Loops that should be under way and that nobody living holds, oldest first.
-    pub(crate) async fn waiting(&self, limit: usize) -> Result<Vec<String>> {
+    /// Loops that should be under way and that nobody living holds, in the order in which they shall be taken.
+    pub async fn waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
         patiently!(rows::waiting(&self.pool, self.lost_after, limit))
     }
 
+    /// Sets a loop's priority, from 1, which is taken first, to 5.
+    pub async fn prioritise(&self, loop_id: &str, priority: u8) -> Result<()> {
+        patiently!(steps::prioritise(&self.pool, loop_id, priority))
+    }
+
     /// The tokens that the worker holds, by loop.
-    pub(crate) async fn tokens_of(&self, worker: &Worker) -> Result<HashMap<String, String>> {
-        patiently!(rows::tokens_of(&self.pool, &worker.id))
+    pub(crate) async fn tokens_of(&self, worker: &str) -> Result<HashMap<String, String>> {
+        patiently!(rows::tokens_of(&self.pool, worker))
+    }
+
+    /// When a worker was seen last.
+    pub(crate) async fn sight(&self, worker: &str) -> Result<Sight> {
+        patiently!(rows::sight(&self.pool, self.lost_after, worker))
     }
 
     /// The token of the stretch before the present one.
@@ -84,14 +117,54 @@ impl PgStore {
         patiently!(rows::token_before(&self.pool, loop_id))
     }
 
-    /// The workers that were seen in the last minute: name, seconds since, loops.
-    pub async fn workers(&self) -> Result<Vec<(String, f64, i64)>> {
-        patiently!(rows::workers(&self.pool))
+    /// Makes the files of this stretch the current ones; returns the stretch whose files were.
+    pub(crate) async fn use_files(&self, loop_id: &str, token: &str) -> Result<Option<String>> {
+        patiently!(steps::use_files(&self.pool, loop_id, token))
     }
 
-    /// Notes that the worker lives. Only the database's clock counts.
-    pub async fn seen(&self, worker: &Worker) -> Result<()> {
+    /// The workers and desks that were seen in the last minute.
+    pub async fn workers(&self) -> Result<Vec<WorkerView>> {
+        patiently!(rows::workers(&self.pool, self.lost_after))
+    }
+
+    /// Notes that the process lives, by the database's clock alone; returns whether it is to drain.
+    pub async fn seen(&self, worker: &Worker) -> Result<bool> {
         patiently!(steps::seen(&self.pool, worker))
+    }
+
+    /// Notes that the process exits.
+    pub(crate) async fn leave(&self, worker: &Worker) -> Result<()> {
+        patiently!(steps::leave(&self.pool, worker))
+    }
+
+    /// Asks living workers of this name or ID to drain; returns their names.
+    pub async fn drain(&self, worker: &str) -> Result<Vec<String>> {
+        patiently!(steps::drain(&self.pool, self.lost_after, worker))
+    }
+
+    /// Tells the workers that somebody watches the loop's output.
+    pub(crate) async fn watch(&self, loop_id: &str) -> Result<()> {
+        patiently!(output::watch(&self.pool, loop_id))
+    }
+
+    /// Writes output, if its sender still holds the loop.
+    pub async fn ship(&self, pieces: &[Piece]) -> Result<()> {
+        patiently!(output::ship(&self.pool, pieces))
+    }
+
+    /// How much of each file of a turn was shipped.
+    pub async fn shipped(&self, loop_id: &str, turn: &str) -> Result<Vec<(i16, i64)>> {
+        patiently!(output::shipped(&self.pool, loop_id, turn))
+    }
+
+    /// Notes that all of a turn was shipped.
+    pub async fn close_turn(&self, loop_id: &str, turn: &str, token: &str) -> Result<()> {
+        patiently!(output::close(&self.pool, loop_id, turn, token))
+    }
+
+    /// What was shipped of a turn beyond what is known.
+    pub async fn fetch(&self, loop_id: &str, turn: &str, known: &[i64]) -> Result<Fetched> {
+        patiently!(output::fetch(&self.pool, loop_id, turn, known))
     }
 }
 

@@ -7,12 +7,14 @@ use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use sqlx::postgres::{PgPool, PgRow};
 use sqlx::{AssertSqlSafe, Row};
+use windlass_engine::outside::WorkerView;
 use windlass_store::{
     CatalogueEntry, ChainCheck, Held, Holder, InboxItem, LOOP, Link, Linked, ListFilter, Listed, Presence, Rows, Seat,
     StoreError, StoredEvent,
 };
 
 use super::failure::Fault;
+use super::{Sight, Waiting};
 
 /// `$1` is the time after which a worker is gone. What happened before the database came back is nobody's silence.
 fn select(summaries: bool) -> String {
@@ -113,13 +115,25 @@ pub(super) async fn answer(pool: &PgPool, item: &str) -> Result<Option<Option<St
     Ok(sqlx::query_scalar("SELECT answer FROM inbox WHERE id = $1").bind(item).fetch_optional(pool).await?)
 }
 
-pub(super) async fn waiting(pool: &PgPool, lost_after: Duration, limit: usize) -> Result<Vec<String>, Fault> {
-    let sql = "SELECT l.id FROM loops l LEFT JOIN leases h ON h.loop = l.pk LEFT JOIN workers w ON w.id = h.worker
-               WHERE l.open AND l.kind = $2 AND l.status IN ('queued', 'running', 'waiting')
-                 AND (h.loop IS NULL
-                      OR extract(epoch FROM now() - greatest(w.seen_at, pg_postmaster_start_time()))::float8 > $1)
-               ORDER BY l.created_at, l.pk LIMIT $3";
-    Ok(sqlx::query_scalar(sql).bind(lost_after.as_secs_f64()).bind(LOOP).bind(bounded(limit)).fetch_all(pool).await?)
+/// By priority, then in turn from each project, the oldest of a project first. What a project has under way counts as taken
+/// before, so that a project with many loops leaves room for others.
+pub(super) async fn waiting(pool: &PgPool, lost_after: Duration, limit: usize) -> Result<Vec<Waiting>, Fault> {
+    let sql = "WITH wanted AS (
+                 SELECT l.id, l.project, l.priority, l.created_at, l.pk,
+                        h.loop IS NOT NULL
+                        AND extract(epoch FROM now() - greatest(w.seen_at, pg_postmaster_start_time()))::float8 <= $1
+                          AS held
+                 FROM loops l LEFT JOIN leases h ON h.loop = l.pk LEFT JOIN workers w ON w.id = h.worker
+                 WHERE l.open AND l.kind = $2 AND l.status IN ('queued', 'running', 'waiting')),
+               ranked AS (
+                 SELECT wanted.*,
+                        count(*) FILTER (WHERE held) OVER (PARTITION BY project)
+                        + row_number() OVER (PARTITION BY project, held ORDER BY priority, created_at, pk) AS turn
+                 FROM wanted)
+               SELECT id, project, priority FROM ranked WHERE NOT held ORDER BY priority, turn, created_at, pk LIMIT $3";
+    let query = sqlx::query_as(sql).bind(lost_after.as_secs_f64()).bind(LOOP).bind(bounded(limit));
+    let found: Vec<(String, String, i16)> = query.fetch_all(pool).await?;
+    Ok(found.into_iter().map(|(id, project, priority)| Waiting { id, project, priority }).collect())
 }
 
 pub(super) async fn tokens_of(pool: &PgPool, worker: &str) -> Result<HashMap<String, String>, Fault> {
@@ -128,17 +142,47 @@ pub(super) async fn tokens_of(pool: &PgPool, worker: &str) -> Result<HashMap<Str
     Ok(rows.into_iter().collect())
 }
 
+pub(super) async fn sight(pool: &PgPool, lost_after: Duration, worker: &str) -> Result<Sight, Fault> {
+    let sql = "SELECT extract(epoch FROM seen_at)::float8,
+                      extract(epoch FROM now() - greatest(seen_at, pg_postmaster_start_time()))::float8 > $1
+               FROM workers WHERE id = $2";
+    let found: Option<(f64, bool)> =
+        sqlx::query_as(sql).bind(lost_after.as_secs_f64()).bind(worker).fetch_optional(pool).await?;
+    Ok(match found {
+        Some((seen_at, gone)) => Sight { seen_at: Some(seen_at), gone },
+        None => Sight { seen_at: None, gone: true },
+    })
+}
+
 pub(super) async fn token_before(pool: &PgPool, id: &str) -> Result<Option<String>, Fault> {
     let sql = "SELECT token_before FROM loops WHERE id = $1";
     let found: Option<Option<String>> = sqlx::query_scalar(sql).bind(id).fetch_optional(pool).await?;
     Ok(found.flatten())
 }
 
-pub(super) async fn workers(pool: &PgPool) -> Result<Vec<(String, f64, i64)>, Fault> {
-    let sql = "SELECT w.name, extract(epoch FROM now() - w.seen_at)::float8, count(h.loop)
+pub(super) async fn workers(pool: &PgPool, lost_after: Duration) -> Result<Vec<WorkerView>, Fault> {
+    let sql = "SELECT w.id, w.name, w.is_desk, w.slots, w.version, w.draining,
+                      extract(epoch FROM now() - w.seen_at)::float8 AS age, count(h.loop) AS loops
                FROM workers w LEFT JOIN leases h ON h.worker = w.id
-               WHERE w.seen_at > now() - interval '1 minute' GROUP BY w.id, w.name, w.seen_at ORDER BY w.name";
-    Ok(sqlx::query_as(sql).fetch_all(pool).await?)
+               WHERE w.seen_at > now() - interval '1 minute' AND (w.is_desk OR w.slots IS NOT NULL)
+               GROUP BY w.id ORDER BY w.is_desk, w.name, w.id";
+    let rows = sqlx::query(sql).fetch_all(pool).await?;
+    rows.iter()
+        .map(|row| {
+            let age: f64 = row.try_get("age")?;
+            Ok(WorkerView {
+                id: row.try_get("id")?,
+                name: row.try_get("name")?,
+                is_desk: row.try_get("is_desk")?,
+                slots: row.try_get::<Option<i32>, _>("slots")?.map(i32::cast_unsigned),
+                version: row.try_get("version")?,
+                is_draining: row.try_get("draining")?,
+                seen_s_ago: age,
+                is_alive: age <= lost_after.as_secs_f64(),
+                loops: row.try_get::<i64, _>("loops")?.cast_unsigned(),
+            })
+        })
+        .collect()
 }
 
 fn listed(row: &PgRow) -> Result<Listed, Fault> {
@@ -167,7 +211,7 @@ fn listed(row: &PgRow) -> Result<Listed, Fault> {
         summary: row.try_get("summary")?,
     };
     let head: i64 = row.try_get("head")?;
-    Ok(Listed { entry, head: head.cast_unsigned(), holder: held(row)? })
+    Ok(Listed { entry, head: head.cast_unsigned(), holder: held(row)?, has_workers: true })
 }
 
 fn held(row: &PgRow) -> Result<Option<Held>, Fault> {

@@ -74,6 +74,23 @@ CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 ", "
 -- The stretch that holds the loop or held it last, and the one before: they tell a machine whether its files are current.
 ALTER TABLE loops ADD COLUMN last_token text, ADD COLUMN token_before text;
+", "
+-- A desk holds loops only for a moment and uses no files of theirs. Without a number of slots, a process takes no loops.
+ALTER TABLE workers ADD COLUMN is_desk boolean NOT NULL DEFAULT false, ADD COLUMN slots int, ADD COLUMN version text,
+    ADD COLUMN draining boolean NOT NULL DEFAULT false;
+
+-- Output of turns. Without foreign keys: those would make shipping and appending wait for each other.
+CREATE TABLE chunks (
+    loop  bigint NOT NULL,
+    turn  text NOT NULL,
+    file  smallint NOT NULL,
+    at    bigint NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (loop, turn, file, at)
+);
+CREATE TABLE shipped (loop bigint NOT NULL, turn text NOT NULL, PRIMARY KEY (loop, turn));
+-- 1 is taken first, 5 last.
+ALTER TABLE loops ADD COLUMN priority smallint NOT NULL DEFAULT 3 CHECK (priority BETWEEN 1 AND 5);
 "];
 
 /// The format of the tables, 0 if there are none.

@@ -1,5 +1,7 @@
 //! The changes that a store can make, each in one transaction that checks every rule first.
 
+use std::time::Duration;
+
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 use windlass_store::{
@@ -19,6 +21,10 @@ pub(crate) const LEASE: &str = "windlass_lease";
 pub(crate) const INBOX: &str = "windlass_inbox";
 /// A journal grew, or its driver left.
 pub(crate) const NEWS: &str = "windlass_news";
+/// A turn wrote more. The payload is the loop's ID and the turn.
+pub(crate) const OUTPUT: &str = "windlass_output";
+/// Somebody watches the loop's output.
+pub(crate) const WATCH: &str = "windlass_watch";
 
 pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64> {
     let Create { entry, events, holder } = new;
@@ -210,10 +216,32 @@ async fn write_lease(db: &mut PgConnection, key: i64, holder: &Holder) -> Done<(
     let sql = "INSERT INTO leases VALUES ($1, $2, $3, $4)
                ON CONFLICT (loop) DO UPDATE SET worker = $2, worker_name = $3, token = $4";
     sqlx::query(sql).bind(key).bind(id).bind(name).bind(&holder.token).execute(&mut *db).await?;
+    // What a desk does changes no files.
     let sql = "UPDATE loops SET token_before = last_token, last_token = $2
-               WHERE pk = $1 AND last_token IS DISTINCT FROM $2";
-    sqlx::query(sql).bind(key).bind(&holder.token).execute(db).await?;
+               WHERE pk = $1 AND last_token IS DISTINCT FROM $2
+                 AND NOT EXISTS (SELECT FROM workers WHERE id = $3 AND is_desk)";
+    sqlx::query(sql).bind(key).bind(&holder.token).bind(id).execute(db).await?;
     Ok(())
+}
+
+/// Notes that the files of this stretch are the current ones from here on; returns the stretch whose files were.
+pub(super) async fn use_files(pool: &PgPool, loop_id: &str, token: &str) -> Done<Option<String>> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    let sql = "SELECT l.last_token, l.token_before, h.token FROM loops l LEFT JOIN leases h ON h.loop = l.pk
+               WHERE l.pk = $1";
+    let (last, before, held): (Option<String>, Option<String>, Option<String>) =
+        sqlx::query_as(sql).bind(key).fetch_one(&mut *db).await?;
+    if held.as_deref() != Some(token) {
+        return Err(StoreError::LeaseLost { loop_id: loop_id.to_owned() }.into());
+    }
+    if last.as_deref() == Some(token) {
+        return Ok(before);
+    }
+    let sql = "UPDATE loops SET token_before = last_token, last_token = $2 WHERE pk = $1";
+    sqlx::query(sql).bind(key).bind(token).execute(&mut *db).await?;
+    db.commit().await?;
+    Ok(last)
 }
 
 pub(super) async fn release(pool: &PgPool, loop_id: &str, token: &str) -> Done<()> {
@@ -240,6 +268,8 @@ pub(super) async fn remove(pool: &PgPool, loop_id: &str, token: &str) -> Done<()
         "DELETE FROM inbox WHERE loop = $1",
         "DELETE FROM events WHERE loop = $1",
         "DELETE FROM summaries WHERE loop = $1",
+        "DELETE FROM chunks WHERE loop = $1",
+        "DELETE FROM shipped WHERE loop = $1",
         "DELETE FROM loops WHERE pk = $1",
     ] {
         sqlx::query(sql).bind(key).execute(&mut *db).await?;
@@ -257,11 +287,42 @@ pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done
     Ok(db.commit().await?)
 }
 
-pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<()> {
-    let sql = "INSERT INTO workers VALUES ($1, $2, clock_timestamp())
-               ON CONFLICT (id) DO UPDATE SET name = $2, seen_at = clock_timestamp()";
-    sqlx::query(sql).bind(&worker.id).bind(&worker.name).execute(pool).await?;
+pub(super) async fn prioritise(pool: &PgPool, loop_id: &str, priority: u8) -> Done<()> {
+    let sql = "UPDATE loops SET priority = $2 WHERE id = $1";
+    let done = sqlx::query(sql).bind(loop_id).bind(i16::from(priority)).execute(pool).await?;
+    if done.rows_affected() == 0 { Err(unknown(loop_id)) } else { Ok(()) }
+}
+
+/// Says that the process lives; whether somebody wants it to drain.
+pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<bool> {
+    let sql = "INSERT INTO workers (id, name, seen_at, is_desk, slots, version)
+               VALUES ($1, $2, clock_timestamp(), $3, $4, $5)
+               ON CONFLICT (id) DO UPDATE SET name = $2, seen_at = clock_timestamp() RETURNING draining";
+    let draining = sqlx::query_scalar(sql)
+        .bind(&worker.id)
+        .bind(&worker.name)
+        .bind(worker.is_desk)
+        .bind(worker.slots.map(u32::cast_signed))
+        .bind(env!("CARGO_PKG_VERSION"))
+        .fetch_one(pool)
+        .await?;
+    Ok(draining)
+}
+
+/// The process exits and holds nothing. Rows of processes that were killed long ago go with it.
+pub(super) async fn leave(pool: &PgPool, worker: &Worker) -> Done<()> {
+    let sql = "DELETE FROM workers w WHERE (id = $1 OR seen_at < now() - interval '1 day')
+                 AND NOT EXISTS (SELECT FROM leases h WHERE h.worker = w.id)";
+    sqlx::query(sql).bind(&worker.id).execute(pool).await?;
     Ok(())
+}
+
+/// Asks living workers of this name or ID to drain; returns their names.
+pub(super) async fn drain(pool: &PgPool, lost_after: Duration, worker: &str) -> Done<Vec<String>> {
+    let sql = "UPDATE workers SET draining = true
+               WHERE (name = $1 OR id = $1) AND slots IS NOT NULL AND extract(epoch FROM now() - seen_at)::float8 < $2
+               RETURNING name";
+    Ok(sqlx::query_scalar(sql).bind(worker).bind(lost_after.as_secs_f64()).fetch_all(pool).await?)
 }
 
 /// The loop's row, for this transaction alone.

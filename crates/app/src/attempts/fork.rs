@@ -17,9 +17,10 @@ use windlass_engine::work::{self, Point};
 
 use crate::diff::no_such_point;
 use crate::local::Local;
+use crate::local::Opened;
 use crate::open::leaves_to_the_background;
 use crate::problem::{Kind, Problem};
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::start;
 
 /// Start a new loop from a checkpoint of another one.

@@ -20,9 +20,10 @@ use windlass_engine::journal;
 use windlass_engine::view::LoopView;
 
 use crate::context::Context;
+use crate::local::Opened;
 use crate::local::{Background, Local};
 use crate::problem::{Kind, Problem};
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::requests::StartLoop;
 use crate::words::one_line;
 

@@ -16,9 +16,10 @@ use windlass_engine::groups::{HeldGroup, MergesView, TriesCommand, TriesKind, Tr
 use windlass_store::{ListFilter, Listed, Rows};
 
 use crate::local::Local;
+use crate::places::App;
 use crate::problem::{Kind, Problem};
 use crate::project;
-use crate::request::{App, Request};
+use crate::request::Request;
 use crate::requests::StartLoop;
 use crate::start::{Prepared, prepared};
 use crate::trust;
@@ -129,7 +130,7 @@ impl StartTries {
             let (mut one, settings) = prepared(here, run).await?;
             refuse_in_place(&one, "tries run beside each other, so they cannot work in your checkout")?;
             one.notes.extend(project::check(&here.context, &one.project, &one.spec).await?);
-            consent = Some(trust::consent(here, &one, &settings, agreed).await?);
+            consent = Some(trust::consent(here, &one.project, &one.spec, &settings, agreed).await?);
             let Prepared { name, mut spec, branch_template, notes: more, .. } = one;
             notes.extend(more.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
             spec.workspace.branch = match branch_template.contains("{name}") {

@@ -106,7 +106,7 @@ impl PreparesGoals for Prepares {
         let request: StartLoop = serde_json::from_value(goal.request.clone()).map_err(|error| error.to_string())?;
         let (one, settings) = prepared(&self.0, request).await.map_err(words)?;
         project::check(&self.0.context, &one.project, &one.spec).await.map_err(words)?;
-        let consent = trust::consent(&self.0, &one, &settings, None).await.map_err(words)?;
+        let consent = trust::consent(&self.0, &one.project, &one.spec, &settings, None).await.map_err(words)?;
         Ok(one.agreed(consent))
     }
 
@@ -326,7 +326,7 @@ async fn checked(here: &Local, mut run: StartLoop) -> Result<(GoalSpec, Vec<Stri
     let (mut one, settings) = prepared(here, run.clone()).await?;
     refuse_in_place(&one, "goals run beside each other, so they cannot work in your checkout")?;
     one.notes.extend(project::check(&here.context, &one.project, &one.spec).await?);
-    trust::consent(here, &one, &settings, agreed).await?;
+    trust::consent(here, &one.project, &one.spec, &settings, agreed).await?;
     if run.agent_command.is_none() {
         run.settings.insert("agent".to_owned(), one.spec.agent.name.as_str().into());
     }

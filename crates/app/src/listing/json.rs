@@ -45,7 +45,11 @@ impl ListLoops {
 /// Whether the row's text is what `status --json` prints: it has its history, all fields, and the word that readers put in.
 fn is_current(listed: &Listed) -> bool {
     let entry = &listed.entry;
-    !entry.open && status_word(listed) == entry.status && memmem::find(entry.summary.as_bytes(), NEWEST_FIELD).is_some()
+    // Workers write their own paths, which `view` replaces.
+    !entry.open
+        && !listed.has_workers
+        && status_word(listed) == entry.status
+        && memmem::find(entry.summary.as_bytes(), NEWEST_FIELD).is_some()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod find;
 mod json;
+mod workers;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::requests::ListLoops;
 use crate::views::{LoopList, LoopSummary};
+
+pub use workers::{DrainWorker, ListWorkers};
 
 /// What `status` of a list can ask for: statuses, outcomes of completed loops, and `open`.
 pub const LISTED_AS: [&str; 17] = [

@@ -23,7 +23,7 @@ use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::words::one_line;
-use crate::work::at_rest;
+use crate::work::{at_rest, not_at_a_desk};
 use record::{Record, Subject};
 use search::Search;
 pub use steps::{MinimiseStep, MinimiseSteps, StepsReport, Why};
@@ -202,6 +202,7 @@ enum Answer {
 }
 
 async fn minimised(engine: &Arc<Engine>, state: &LoopState, wanted: &MinimiseLoop) -> Result<MinimiseReport, Problem> {
+    not_at_a_desk(engine, state, "minimise")?;
     fit(state)?;
     let started = Instant::now();
     let nothing = || Problem::refused(format!("{}: the loop changed nothing", state.name), "there is nothing to drop");

@@ -18,11 +18,12 @@ use windlass_engine::view::LoopView;
 
 use crate::context::Context;
 use crate::local::Local;
+use crate::local::Opened;
 use crate::open::leaves_to_the_background;
 use crate::plan_rows::plan_rows;
 use crate::problem::{Kind, Problem};
 use crate::project::Found;
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::requests::{PreviewLoop, StartLoop};
 use crate::views::{Preview, PreviewLine};
 use crate::{agents, project, settings, trust};
@@ -44,7 +45,7 @@ impl Request for PreviewLoop {
     async fn perform(self, here: &Local) -> Result<Preview, Problem> {
         let (mut new, settings) = prepared(here, self.0).await?;
         new.notes.extend(project::check(&here.context, &new.project, &new.spec).await?);
-        let demands = trust::of_loop(here, &new, &settings).await?;
+        let demands = trust::of_loop(here, &new.project, &new.spec, &settings).await?;
         let trust = demands.granted().is_none().then_some(demands.list);
         let name = new.name.clone();
         let branch = new.branch_template.replace("{name}", &name);
@@ -81,7 +82,7 @@ pub(crate) async fn create(
         here.context.warn(warning);
     }
     prepared.notes.extend(project::check(&here.context, &prepared.project, &prepared.spec).await?);
-    let consent = trust::consent(here, &prepared, settings, agreed).await?;
+    let consent = trust::consent(here, &prepared.project, &prepared.spec, settings, agreed).await?;
     let engine = here.engine().await?;
     let notes = std::mem::take(&mut prepared.notes);
     let held = engine.create(prepared.agreed(consent)).await?;

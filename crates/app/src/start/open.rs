@@ -11,8 +11,9 @@ use windlass_engine::view::LoopView;
 
 use crate::context::Context;
 use crate::local::Local;
+use crate::local::Opened;
 use crate::problem::{Kind, Problem};
-use crate::request::{Opened, Opens, Request};
+use crate::request::{Opens, Request};
 use crate::requests::{ApproveLoop, ContinueLoop, RaiseLimits, RejectLoop, RestartLoop, ResumeLoop};
 
 /// A request that opens a loop leaves it to the background, unless its caller drives it.
@@ -86,7 +87,7 @@ async fn go_on(context: &Context, engine: &Arc<Engine>, held: &mut Held, wanted:
     let ContinueLoop { goal, into, raise, .. } = wanted;
     let input = Input::Continue { goal, target: into.clone(), raise: raise.into() };
     engine.would_accept(held, &input)?;
-    still_confined(context, held)?;
+    still_confined(context, engine, held)?;
     engine.can_continue(held, into.as_deref()).await?;
     Ok(engine.apply(held, &input).await?)
 }
@@ -150,7 +151,7 @@ async fn open_again(
         if by == Opener::Restart {
             amend(context, engine, &mut held).await?;
         }
-        still_confined(context, &held)?;
+        still_confined(context, engine, &held)?;
         open_held(engine, &mut held, by, raise).await
     };
     if let Err(error) = opened.await {
@@ -161,9 +162,10 @@ async fn open_again(
 }
 
 /// A loop keeps its sandbox. If it is no longer available, the loop does not continue without one.
-fn still_confined(context: &Context, held: &Held) -> Result<(), Problem> {
+fn still_confined(context: &Context, engine: &Engine, held: &Held) -> Result<(), Problem> {
     let spec = &held.state.spec.sandbox;
-    if spec.is_off() {
+    // Another machine drives it, and looks for its own.
+    if spec.is_off() || engine.is_one_of_several() {
         return Ok(());
     }
     let tried = match spec.docker {

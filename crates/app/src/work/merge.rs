@@ -11,7 +11,7 @@ use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::{Merged, judged};
 use windlass_workspace::{MergeOutcome, MergePreview, MergeRequest};
 
-use super::{at_rest, has_own_workspace};
+use super::{at_rest, has_own_workspace, not_at_a_desk};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::reports::{MergePreviewReport, MergeReport};
@@ -62,6 +62,7 @@ impl Request for PreviewMerge {
 /// Refuses a loop whose branch cannot be merged now. Otherwise, what the user should know of its work.
 async fn mergeable(engine: &Engine, state: &LoopState) -> Result<Vec<String>, Problem> {
     let name = &state.name;
+    not_at_a_desk(engine, state, "merge")?;
     at_rest(state)?;
     if !has_own_workspace(state) {
         return Err(Problem::refused(

@@ -12,6 +12,7 @@ pub use merge_queue::{BroughtIn, MergesReport, OpenedMerges, QueueMerges, ShowMe
 use windlass_core::machine::LoopState;
 use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::Status;
+use windlass_engine::engine::Engine;
 
 use crate::problem::Problem;
 
@@ -27,6 +28,19 @@ pub(crate) fn at_rest(state: &LoopState) -> Result<(), Problem> {
         )),
         Status::Paused { .. } | Status::Ended { .. } => Ok(()),
     }
+}
+
+/// Refuses what needs a person's checkout, or the files of the loop, where other machines have them.
+pub(crate) fn not_at_a_desk(engine: &Engine, state: &LoopState, what: &str) -> Result<(), Problem> {
+    if !engine.is_one_of_several() {
+        return Ok(());
+    }
+    let branch =
+        state.workspace.as_ref().and_then(|known| known.branch.as_ref()).unwrap_or(&state.spec.workspace.branch);
+    Err(Problem::refused(
+        format!("{}: {what} is not available for loops of a fleet", state.name),
+        format!("its work is on the branch {branch} of the hub; fetch it and use git"),
+    ))
 }
 
 /// Whether the loop has its own directory.

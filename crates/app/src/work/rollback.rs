@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work;
 
+use super::not_at_a_desk;
 use crate::diff::no_such_point;
 use crate::local::Local;
 use crate::problem::Problem;
@@ -23,6 +24,7 @@ impl Request for RollbackLoop {
 
 /// Takes a held loop back to an iteration.
 async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result<RollbackReport, Problem> {
+    not_at_a_desk(engine, &held.state, "rollback")?;
     let to = work::point(&held.state, to).map_err(|error| no_such_point(&error, &held.state.name))?;
     let restored = engine.rollback(held, &to).await?;
     let files: Vec<String> = restored.changed.iter().map(|file| file.path.to_string()).collect();

@@ -7,9 +7,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
-use windlass_server::{CODE_MINUTES, Logins, Session, Which};
+use windlass_server::{CODE_MINUTES, Logins, Running, Session, Which};
 
-use super::place::Running;
 use crate::args::{ServeCommand, SessionsArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;

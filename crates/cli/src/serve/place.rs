@@ -1,17 +1,16 @@
 //! Where the server is: its socket, its token, and the file by which other commands find it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use windlass_app::{Context, Local, Remote, Request, ResumeLoop, SandboxReport};
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::Engine;
 use windlass_server::{
-    CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, Secret, Tls, server_file,
+    CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, Running, Secret, Tls, server_file,
 };
 use windlass_store::ProcessIdentity;
 
@@ -19,24 +18,6 @@ use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-
-/// A server that runs, as its file tells.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Running {
-    pub url: String,
-    pub process: ProcessIdentity,
-    /// What its agents find, see [`surroundings`].
-    surroundings: String,
-}
-
-impl Running {
-    /// The server of this data directory, if one lives.
-    pub fn find(data: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(server_file(data)).ok()?;
-        let running: Self = serde_json::from_str(&text).ok()?;
-        running.process.is_alive().then_some(running)
-    }
-}
 
 /// What agents of two processes must find alike, for one to stand in for the other: programs and keys.
 fn surroundings(context: &Context) -> String {
@@ -131,7 +112,7 @@ pub async fn open(
     let process = ProcessIdentity::current().ok_or(windlass_engine::engine::EngineError::Identity)?;
     let file = server_file(data);
     let running = Running { url: url.clone(), process, surroundings: surroundings(context) };
-    windlass_server::write_private(&file, &serde_json::to_string(&running).unwrap_or_default())?;
+    running.write(data)?;
     let code = logins.new_code(jiff::Timestamp::now())?;
     let link = super::logins::address_with_code(&url, &code.text);
     print(&format!(

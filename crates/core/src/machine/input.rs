@@ -9,7 +9,7 @@ use super::effect::{Effect, TimerKind};
 use super::event::Opener;
 use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::review::Opinion;
-use crate::agent::{AccountWindow, TurnReport};
+use crate::agent::{AccountWindow, ChangedFile, TurnReport};
 use crate::findings::NewFinding;
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
@@ -315,12 +315,6 @@ pub struct MovedRef {
     pub from: Option<String>,
     /// Where it is; nothing if it is gone.
     pub to: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ChangedFile {
-    pub path: String,
-    pub change: String,
 }
 
 /// The summary of a turn.

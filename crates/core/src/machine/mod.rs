@@ -21,6 +21,7 @@ mod spending;
 mod state;
 mod turn;
 
+pub use crate::agent::ChangedFile;
 pub use activity::{Activity, Doing, Next, Phase, Then};
 pub use answer::Answer;
 pub use continuing::{Base, Continued, MergeIn, MergedTarget};
@@ -29,7 +30,7 @@ pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Counted, Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    Act, ChangedFile, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
+    Act, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
     WorkspaceFailure, WorkspaceOpening,
 };
 pub use outcome::{Merge, MergeObstacle, RefusedMerge, Smaller};

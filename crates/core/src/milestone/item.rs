@@ -1,7 +1,7 @@
 //! Items of the lists in a milestone's file: a text, what is indented below it, and the acceptance in brackets.
 
 use super::MilestoneError;
-use crate::markdown::{self, Kind, Line, joined};
+use crate::text::markdown::{self, Kind, Line, joined};
 
 /// Of the text; what is below it may be longer.
 const LONGEST_ITEM: usize = 10_000;

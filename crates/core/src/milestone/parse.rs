@@ -7,8 +7,8 @@ use super::{
     AnimaRecord, Criterion, Feature, FeatureKind, FrontMatter, Milestone, MilestoneError, feature_id, front_matter,
     is_valid_id,
 };
-use crate::markdown::{self, Kind, Line, joined, without_emphasis};
 use crate::nearest::nearest;
+use crate::text::markdown::{self, Kind, Line, joined, without_emphasis};
 
 const LONGEST_FILE: usize = 1024 * 1024;
 

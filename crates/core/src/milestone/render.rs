@@ -2,7 +2,7 @@
 
 use super::item::fits_brackets;
 use super::{Feature, FeatureKind, Milestone, front_matter};
-use crate::markdown;
+use crate::text::markdown;
 
 pub(super) fn render(milestone: &Milestone) -> String {
     let mut parts = vec![

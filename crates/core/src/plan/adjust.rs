@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Plan, TrailingPart, marker, parse};
-use crate::markdown::{self, joined};
+use crate::text::markdown::{self, joined};
 
 /// A section's new text, with the old one and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -20,7 +20,7 @@ mod warning;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::markdown::{self, Kind};
+use crate::text::markdown::{self, Kind};
 
 pub use adjust::{AdjustError, Adjustment};
 pub use warning::{Field, PlanWarning, Trouble};

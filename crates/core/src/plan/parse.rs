@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::marker::{self, Marker};
 use super::warning::{Field, PlanWarning, Trouble};
 use super::{Outside, Plan, PlanError, Section, Trailing, TrailingPart};
-use crate::markdown::{self, Kind, Line, Unclosed, joined};
+use crate::text::markdown::{self, Kind, Line, Unclosed, joined};
 
 const LONGEST_TITLE: usize = 60;
 

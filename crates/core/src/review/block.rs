@@ -12,8 +12,8 @@ use thiserror::Error;
 use super::SectionSummary;
 use super::plain_json::{PlainJson, plain_key};
 use crate::findings::{NewFinding, Severity};
-use crate::markdown::{self, Kind, Line};
 use crate::nearest::nearest;
+use crate::text::markdown::{self, Kind, Line};
 
 /// The word behind the fence's marks.
 pub const FENCE: &str = "windlass-review";

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::SectionSummary;
-use crate::markdown::{self, Kind, Label, Line};
-use crate::summary::truncate_str;
+use crate::text::markdown::{self, Kind, Label, Line};
+use crate::text::truncate_str;
 
 const MOST_ITEMS: usize = 100;
 /// In characters.

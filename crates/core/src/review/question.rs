@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::echo::echoes;
 use crate::promise::undecorated;
-use crate::summary::truncate_str;
+use crate::text::truncate_str;
 
 /// Questions of one answer; more is not a question to a person.
 const MOST_QUESTIONS: usize = 5;

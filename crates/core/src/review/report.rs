@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::echo::{Echo, echoes};
 use super::verdict::only_fence;
-use crate::markdown::{self, Kind, Line, joined, without_emphasis};
 use crate::milestone::{Milestone, feature_id};
-use crate::summary::truncate_str;
+use crate::text::markdown::{self, Kind, Line, joined, without_emphasis};
+use crate::text::truncate_str;
 
 /// The word that claims that every feature is built.
 pub const ALL_FEATURES_COMPLETE: &str = "ALL_FEATURES_COMPLETE";

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::block::{self, Acceptance, AcceptanceVerdict, BlockError};
 use super::echo::echoes;
-use crate::markdown::{self, Kind, Line, joined};
-use crate::summary::truncate_str;
+use crate::text::markdown::{self, Kind, Line, joined};
+use crate::text::truncate_str;
 
 /// In characters.
 const LONGEST_REASON: usize = 8_000;

@@ -2,9 +2,9 @@
 //!
 //! Nothing a model writes goes further without this: tags, fences and terminal escapes stay here.
 
-use super::cut::{start_within, without_controls};
+use super::INVALID_OUTPUT;
 use super::filter::is_api_error;
-use super::{CountTokens, INVALID_OUTPUT};
+use crate::text::{CountTokens, start_within, without_controls};
 
 pub(super) const SUMMARY_MARK: &str = "<<<SUMMARY>>>";
 pub(super) const MESSAGE_MARK: &str = "<<<COMMIT MESSAGE>>>";

@@ -36,7 +36,7 @@ pub fn ask_message(material: &Material, summary: &str) -> Question {
         iteration,
         task => task_display(&material.task),
         files => files_display(&material.files, material.files_changed),
-        summary => super::truncate_str(summary, LONGEST_SUMMARY),
+        summary => crate::text::truncate_str(summary, LONGEST_SUMMARY),
     };
     Question { system: fill(COMMIT_SYSTEM, context! { iteration }), user: fill(COMMIT_USER, user) }
 }

@@ -1,9 +1,9 @@
 //! The summary that needs nobody: what changed, which tools were used, what the agent said last.
 
-use super::cut::{truncate_str, without_controls};
 use super::filter::is_api_error;
 use super::message::files_display;
 use super::{Material, NO_ACTIONS};
+use crate::text::{truncate_str, without_controls};
 
 const MOST_TOOLS: usize = 4;
 const MOST_SENTENCES: usize = 2;

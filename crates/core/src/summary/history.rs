@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::CountTokens;
-use super::cut::{end_within, fits, truncate_str};
 use super::filter::{own_words, without_blocks};
 use crate::agent::AgentEvent;
+use crate::text::{CountTokens, end_within, fits, truncate_str};
 
 /// Budget of the history text.
 pub const HISTORY_TOKENS: usize = 4_000;

@@ -3,8 +3,8 @@
 //! Invariant: the first line starts with `[iter-N] ` of this iteration and has at most 50 characters.
 
 use super::answer::cleanup_summary_tags;
-use super::cut::truncate_str;
 use crate::commit_message::first_line;
+use crate::text::truncate_str;
 
 const LONGEST_TASK: usize = 200;
 const MOST_FILES: usize = 10;

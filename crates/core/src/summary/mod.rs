@@ -5,7 +5,6 @@
 
 mod answer;
 mod ask;
-mod cut;
 mod facts;
 mod filter;
 mod history;
@@ -14,14 +13,10 @@ mod settings;
 
 pub use answer::{clean_summary, cleanup_summary_tags, is_valid_summary, read_both};
 pub use ask::{Question, ask_both, ask_message, ask_summary};
-pub use cut::{end_within, start_within, truncate_str};
 pub use facts::from_facts;
 pub use history::{HISTORY_TOKENS, TRUNCATED, TurnHistory};
 pub use message::{fallback_message, files_display, read_message, task_display};
 pub use settings::{EndpointSettings, Protocol, SummariserKind, SummariserSettings};
-
-/// Counts tokens. It comes in, because a tokenizer's tables are nothing to carry in here.
-pub type CountTokens<'a> = &'a dyn Fn(&str) -> usize;
 
 pub const NO_ACTIONS: &str = "No significant actions in this iteration.";
 pub const INVALID_OUTPUT: &str = "Summary generation produced invalid output.";
@@ -63,7 +58,7 @@ impl Material {
 
     /// Adds the history, for a summary that a model writes.
     #[must_use]
-    pub fn with_history(mut self, turn: &TurnHistory, count: CountTokens<'_>) -> Self {
+    pub fn with_history(mut self, turn: &TurnHistory, count: crate::text::CountTokens<'_>) -> Self {
         self.history = turn.text(HISTORY_TOKENS, count);
         self
     }

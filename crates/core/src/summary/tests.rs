@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::{AgentEvent, ErrorKind};
+use crate::text::{end_within, start_within, truncate_str};
 
 /// A tokenizer whose tokens are easily counted: words of up to four bytes.
 fn words(text: &str) -> usize {

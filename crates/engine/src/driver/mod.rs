@@ -278,6 +278,7 @@ impl Driver {
 
     /// A loop whose files are not here continues from its last commit.
     async fn look_for_files(&mut self) -> Result<(), DriveError> {
+        self.engine.use_files(&self.state, &self.token).await?;
         let lost = match &self.engine.outside {
             Some(outside) => outside.files_are_lost(&self.state).await,
             None => workspace::is_lost(&self.engine, &self.state).await,

@@ -346,6 +346,8 @@ async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) 
         if turn.role.only_reads() {
             report.put_back.extend(judge::put_back_after(context, state, turn.role).await?);
         }
+        // Whoever reads that the turn ended finds all of its output.
+        context.engine.flush_turn(state, *turn).await?;
     }
     Ok(ended)
 }

@@ -100,6 +100,7 @@ impl Job<'_> {
             return Ok(TurnReport::bare(TurnOutcome::Interrupted));
         }
         self.files.begin().map_err(|source| transcript_error(&self.files.dir, source))?;
+        self.engine.begin_shipping(self.state, self.turn);
         private_files(&files).map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {
@@ -290,6 +291,10 @@ impl Job<'_> {
 /// What became of a turn that an earlier driver started.
 pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
     let files = context.engine.data.turn(&state.id, turn);
+    // The machine that lost the loop may have shipped a part: it counts as used, though its tree is gone.
+    if state.turn().is_some_and(|running| running.moved) {
+        context.engine.fetch_turn(&state.id, turn).await?;
+    }
     // The shim of the engine that is gone may still be ending its tree; it says how that went.
     let path = files.exit_record();
     let record =

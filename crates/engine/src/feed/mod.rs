@@ -23,6 +23,7 @@ use crate::data::DataDir;
 use crate::driver::DriveError;
 use crate::engine::{Engine, EngineError};
 use crate::journal;
+use crate::outside::Station;
 use crate::socket::Listening;
 use crate::transcript::{Batch, Place, TranscriptReader};
 use windlass_store::{Held, Store};
@@ -85,6 +86,8 @@ pub enum SkippedType {
 pub struct FeedReader {
     store: Arc<dyn Store>,
     data: DataDir,
+    /// Other machines may have the transcripts.
+    station: Option<Arc<dyn Station>>,
     id: LoopId,
     read_seq: u64,
     shown_seq: u64,
@@ -104,6 +107,8 @@ struct Tail {
     transcript: TranscriptReader,
     times: Times,
     at: TurnCursor,
+    /// All that the turn wrote is on this machine.
+    whole: bool,
 }
 
 impl FeedReader {
@@ -114,6 +119,7 @@ impl FeedReader {
         Ok(Self {
             store: Arc::clone(&engine.store),
             data: engine.data.clone(),
+            station: engine.station.clone(),
             id: id.clone(),
             read_seq: after,
             shown_seq: after,
@@ -138,6 +144,7 @@ impl FeedReader {
         let started = self.store.read(&self.id.0, at.started.saturating_sub(1), 1).await?;
         let event = started.first().map(|stored| journal::decode(&self.id, stored)).transpose()?;
         let Some(Event::TurnStarted { turn, agent, .. }) = event else { return Ok(self) };
+        self.fetch(turn).await?;
         let mut tail = self.tail_of(turn, agent, TurnCursor { shown: 0, finished: false, ..at });
         // Reading can take a while, and others want to be served.
         let (tail, batch) = tokio::task::spawn_blocking(move || {
@@ -204,6 +211,7 @@ impl FeedReader {
             if self.journal.is_empty() {
                 self.read_journal().await?;
             }
+            self.fetch_rest().await?;
             // The journal tells of a turn's end after its last byte was written, so what the agent said comes first.
             if self.live.is_empty() && self.read_tail()? {
                 continue;
@@ -211,6 +219,7 @@ impl FeedReader {
             let Some((seq, at, event)) = self.journal.pop_front() else { return Ok(None) };
             if let Event::TurnStarted { turn, agent, .. } = &event {
                 let at = TurnCursor { started: seq, ..TurnCursor::default() };
+                self.fetch(*turn).await?;
                 self.tail = Some(self.tail_of(*turn, *agent, at));
             } else if let Event::TurnEnded { turn, .. } = &event {
                 if self.finish_tail(*turn) {
@@ -243,7 +252,29 @@ impl FeedReader {
             Some(bytes) => transcript.in_pieces_of(bytes),
             None => transcript,
         };
-        Tail { turn, transcript, times: Times::new(&files), at }
+        Tail { turn, transcript, times: Times::new(&files), at, whole: self.station.is_none() }
+    }
+
+    /// Waits with nothing of the reader in hand, which no two threads may share.
+    fn fetch(&self, turn: TurnKey) -> impl Future<Output = Result<(), DriveError>> + use<> {
+        let of = self.station.clone().map(|station| (station, self.id.clone()));
+        async move {
+            match of {
+                Some((station, id)) => station.fetch(&id, turn).await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Before a turn's end is told, all that it wrote has to be here.
+    async fn fetch_rest(&mut self) -> Result<(), EngineError> {
+        let Some((_, _, Event::TurnEnded { turn, .. })) = self.journal.front() else { return Ok(()) };
+        let turn = *turn;
+        if self.tail.as_ref().is_some_and(|tail| tail.turn == turn && !tail.whole) {
+            self.fetch(turn).await?;
+            self.tail.as_mut().into_iter().for_each(|tail| tail.whole = true);
+        }
+        Ok(())
     }
 
     async fn read_journal(&mut self) -> Result<(), EngineError> {

@@ -69,6 +69,7 @@ impl Past<'_> {
         let head = self.engine.store.get(&self.id.0).await?.map_or(0, |listed| listed.head);
         let turn = match self.last_turn_event(0, head).await? {
             Some((seq, Event::TurnStarted { turn, .. })) => {
+                self.engine.fetch_turn(self.id, turn).await?;
                 let files = self.engine.data.turn(self.id, turn);
                 let place = Place { stdout: length(&files.stdout()), stderr: length(&files.stderr()) };
                 Some(TurnCursor { started: seq, at: place, end: place, ..TurnCursor::default() })
@@ -100,6 +101,7 @@ impl Past<'_> {
             let stored = self.engine.store.read(&self.id.0, turn.started.saturating_sub(1), 1).await?;
             let event = stored.first().map(|stored| journal::decode(self.id, stored)).transpose()?;
             if let Some(Event::TurnStarted { turn: key, .. }) = event {
+                self.engine.fetch_turn(self.id, key).await?;
                 return self.within(Turn { started: turn.started, key }, turn.at, at.seq, bytes).await;
             }
         }
@@ -108,6 +110,7 @@ impl Past<'_> {
             return Ok((Cursor::default(), 0));
         };
         let Some(started) = self.start_of(key, ended).await? else { return Ok((Cursor::default(), 0)) };
+        self.engine.fetch_turn(self.id, key).await?;
         let files = self.engine.data.turn(self.id, key);
         let end = Place { stdout: length(&files.stdout()), stderr: length(&files.stderr()) };
         self.within(Turn { started, key }, end, ended - 1, bytes).await

@@ -45,6 +45,7 @@ impl LastWords {
         match (Past { engine, id }).last_turn_event(self.read_seq, head).await? {
             Some((_, Event::TurnStarted { turn, agent, .. })) => {
                 let spec = journal::spec(engine.store.as_ref(), id).await?;
+                engine.fetch_turn(id, turn).await?;
                 let profile = Box::new(spec.agent_of(turn.role, agent).profile.clone());
                 self.under_way = Some(UnderWay { files: engine.data.turn(id, turn), profile });
                 self.line = None;

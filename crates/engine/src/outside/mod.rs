@@ -5,6 +5,7 @@
 
 mod reach;
 mod station;
+mod transcripts;
 
 use std::any::Any;
 use std::fmt;
@@ -20,8 +21,9 @@ use windlass_store::Seat;
 use crate::driver::DriveError;
 pub use crate::driver::Told;
 use crate::socket::Listening;
-pub use station::Station;
 pub(crate) use station::Submission;
+pub use station::{Station, WorkerView};
+pub use transcripts::Transcripts;
 
 /// A machine that is not this one.
 #[async_trait]

@@ -3,25 +3,45 @@
 //! Without a station, loops belong to this machine, and nothing here is used. The journal has the paths of the machine that
 //! wrote them; a loop that is held has those of this one.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::machine::{Event, LoopState};
-use windlass_store::{Create, Holder, Seat};
+use windlass_store::{Create, Holder, Seat, StoreError};
 use windlass_workspace::{Workspace, WorkspaceError};
 
 use crate::driver::{DriveError, workspace_handle};
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
+use crate::outside::Transcripts;
 use crate::socket::Listening;
 use crate::view::catalogue_entry;
 
+/// A machine as the others see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerView {
+    pub id: String,
+    pub name: String,
+    /// It answers people and drives no loops.
+    pub is_desk: bool,
+    /// How many loops it takes.
+    pub slots: Option<u32>,
+    /// How many it holds.
+    pub loops: u64,
+    pub version: Option<String>,
+    /// It takes no new loops, and exits when it has left those it has.
+    pub is_draining: bool,
+    pub is_alive: bool,
+    pub seen_s_ago: f64,
+}
+
 /// What a machine shares with the others.
 #[async_trait]
-pub trait Station: fmt::Debug + Send + Sync {
+pub trait Station: Transcripts {
     /// Who this process is to the others.
     fn seat(&self) -> Seat;
 
@@ -35,8 +55,20 @@ pub trait Station: fmt::Debug + Send + Sync {
     /// returns the project's repository on this machine.
     async fn bring(&self, state: &LoopState, token: &str) -> Result<PathBuf, EngineError>;
 
+    /// Called before files of a held loop are used. What lies here may be of an older stretch.
+    async fn use_files(&self, state: &LoopState, token: &str) -> Result<(), DriveError>;
+
+    /// Fetches the commits of a loop that is only looked at, and returns the project's repository on this machine.
+    async fn look(&self, state: &LoopState) -> Result<PathBuf, EngineError>;
+
     /// Publishes the loop's branch. The journal names a commit only after that.
     async fn publish(&self, state: &LoopState, workspace: &Workspace) -> Result<(), DriveError>;
+
+    /// The machines that were seen in the last minute.
+    async fn workers(&self) -> Result<Vec<WorkerView>, StoreError>;
+
+    /// Asks living workers of this name or ID to drain; returns their names.
+    async fn drain(&self, worker: &str) -> Result<Vec<String>, StoreError>;
 
     /// Connects to the holder of a loop, which wakes its driver.
     async fn listen(&self, seat: &Seat, loop_id: &str) -> io::Result<Listening>;
@@ -88,6 +120,43 @@ impl Engine {
         let mirror = station.bring(state, token).await?;
         self.give_paths(state, &mirror).await?;
         Ok(())
+    }
+
+    /// Whether other machines may drive the loops of this store.
+    pub fn is_one_of_several(&self) -> bool {
+        self.station.is_some()
+    }
+
+    /// The machines that drive loops of this store, or serve them. None if this one is alone.
+    pub async fn workers(&self) -> Result<Vec<WorkerView>, StoreError> {
+        match &self.station {
+            Some(station) => station.workers().await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Asks living workers of this name or ID to drain; returns their names.
+    pub async fn drain_worker(&self, worker: &str) -> Result<Vec<String>, StoreError> {
+        match &self.station {
+            Some(station) => station.drain(worker).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// A loop that is only looked at, with the paths of this machine.
+    pub async fn at_hand(&self, mut state: LoopState) -> Result<LoopState, EngineError> {
+        if let Some(station) = &self.station {
+            let mirror = station.look(&state).await?;
+            self.give_paths(&mut state, &mirror).await?;
+        }
+        Ok(state)
+    }
+
+    pub(crate) async fn use_files(&self, state: &LoopState, token: &str) -> Result<(), DriveError> {
+        match &self.station {
+            Some(station) => station.use_files(state, token).await,
+            None => Ok(()),
+        }
     }
 
     pub(crate) async fn give_paths(&self, state: &mut LoopState, mirror: &Path) -> Result<(), DriveError> {

@@ -1,7 +1,8 @@
 //! The two forms in which models are asked: OpenAI's Chat Completions and Anthropic's Messages.
 
 use serde_json::{Value, json};
-use windlass_core::summary::{Protocol, Question, truncate_str};
+use windlass_core::summary::{Protocol, Question};
+use windlass_core::text::truncate_str;
 
 use super::failure::CallError;
 

@@ -29,8 +29,9 @@ use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
 use crate::cgroup::Placement;
+use crate::contain::Containment;
 use crate::sandbox::{Layers, SandboxPolicy, View, bwrap_arguments, enter, fill_copies, namespaces, restrict};
-use crate::spec::{Containment, ShimSpec};
+use crate::spec::ShimSpec;
 use crate::sys::{self, Forked, StringArray};
 
 /// The word behind the shim's own arguments that means this.

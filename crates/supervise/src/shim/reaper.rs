@@ -12,7 +12,7 @@ use rustix::io::{Errno, read, write};
 use rustix::time::Timespec;
 
 use super::exec::{self, Prepared};
-use crate::spec::Containment;
+use crate::contain::Containment;
 use crate::sys::{self, Forked, Waited};
 
 /// Commands of the shim.

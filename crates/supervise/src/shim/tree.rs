@@ -14,10 +14,11 @@ use super::reaper::{self, Message, Reaper};
 #[cfg(target_os = "linux")]
 use super::{container, inside, inside::Way};
 use crate::cgroup::{Group, Placement};
+use crate::contain::Containment;
 use crate::record::{SpawnFailure, SpawnFailureKind};
 #[cfg(target_os = "linux")]
 use crate::sandbox::{Backend, SandboxPolicy};
-use crate::spec::{Containment, ContainmentRequest, ShimSpec};
+use crate::spec::{ContainmentRequest, ShimSpec};
 use crate::sys::{self, Forked, Waited};
 
 /// The command, wrapped in the sandbox program if needed.

@@ -1,0 +1,48 @@
+//! The machines of a fleet.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_engine::outside::WorkerView;
+
+use crate::local::Local;
+use crate::problem::{Kind, Problem};
+use crate::request::Request;
+
+/// Workers and desks that were seen in the last minute; none on a machine that is no desk.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListWorkers {}
+
+/// Let a worker finish its turns and exit.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrainWorker {
+    /// Its name or ID.
+    #[schemars(skip)]
+    pub id: String,
+}
+
+impl Request for ListWorkers {
+    type Report = Vec<WorkerView>;
+    const NAME: &'static str = "workers";
+
+    async fn perform(self, here: &Local) -> Result<Vec<WorkerView>, Problem> {
+        match here.reader().await? {
+            Some(engine) => Ok(engine.workers().await?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Request for DrainWorker {
+    type Report = Vec<WorkerView>;
+    const NAME: &'static str = "drain worker";
+
+    async fn perform(self, here: &Local) -> Result<Vec<WorkerView>, Problem> {
+        let engine = here.engine().await?;
+        if engine.drain_worker(&self.id).await?.is_empty() {
+            let message = format!("no living worker is called '{}'", self.id);
+            return Err(Problem::new(Kind::NotFound, message).hint("list the workers first"));
+        }
+        Ok(engine.workers().await?)
+    }
+}

@@ -1,0 +1,4 @@
+//! The subcommands with code of their own.
+
+pub mod desk;
+pub mod workers;
