@@ -20,9 +20,18 @@ pub trait Dispatch: fmt::Debug + Send {
 
     /// Returns when it is worth asking again.
     async fn changed(&mut self);
+
+    /// This worker drives the loop no more, or could not take it.
+    fn left(&mut self, _loop_id: &str) {}
+
+    /// This worker takes no more loops.
+    fn drain(&mut self) {}
+
+    /// This worker has left all loops.
+    async fn end(&mut self) {}
 }
 
-/// Oldest first, by the store's own tables.
+/// By priority, then in turn from each project, by the store's own tables.
 #[derive(Debug)]
 pub struct PgDispatch {
     store: PgStore,
@@ -39,7 +48,7 @@ impl PgDispatch {
 #[async_trait]
 impl Dispatch for PgDispatch {
     async fn offers(&mut self, room: usize) -> Result<Vec<String>> {
-        self.store.waiting(room).await
+        Ok(self.store.waiting(room).await?.into_iter().map(|waiting| waiting.id).collect())
     }
 
     async fn changed(&mut self) {

@@ -2,12 +2,15 @@
 
 pub mod desk;
 mod dispatch;
+pub mod doctor;
 mod output;
 mod station;
 mod store;
 pub mod submit;
+pub mod temporal;
+pub mod trial;
 pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, Fetched, PgStore, Piece, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Waiting, Worker};

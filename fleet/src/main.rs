@@ -13,7 +13,7 @@ use serde_json::json;
 use windlass_app::StartLoop;
 use windlass_fleet::submit::{self, Fleet};
 use windlass_fleet::worker::{self, Failure};
-use windlass_fleet::{FORMAT, PgStore};
+use windlass_fleet::{FORMAT, PgStore, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Command {
     Workers(Where),
     /// Let a worker finish its turns and exit
     Drain(commands::workers::DrainArgs),
+    Try(trial::TryArgs),
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +57,56 @@ struct WorkerArgs {
     /// The worker's name in lists. Default: the host name
     #[arg(long)]
     name: Option<String>,
+    #[command(flatten)]
+    temporal: Temporal,
+}
+
+/// Check this machine's connections, versions, settings, and clock, and show how to fix problems
+#[derive(Debug, Args)]
+struct DoctorArgs {
+    /// The database, such as postgres://user@host/windlass
+    #[arg(long, env = "WINDLASS_FLEET_DATABASE", hide_env_values = true)]
+    database: Option<String>,
+    /// The hub, as workers are given it
+    #[arg(long, env = "WINDLASS_FLEET_HUB")]
+    hub: Option<String>,
+    #[command(flatten)]
+    temporal: Temporal,
+    /// The directory of this machine's worker
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl DoctorArgs {
+    fn fleet(&self) -> doctor::Fleet {
+        doctor::Fleet {
+            database: self.database.clone(),
+            hub: self.hub.clone(),
+            temporal: self.temporal.clone().address(),
+            data: self.data.clone(),
+        }
+    }
+}
+
+/// Placement with Temporal.
+#[derive(Debug, Clone, Args)]
+struct Temporal {
+    /// Let Temporal at HOST:PORT or https://HOST:PORT place loops. Default: the workers place them by the database
+    #[arg(long, value_name = "HOST:PORT", env = "WINDLASS_FLEET_TEMPORAL")]
+    temporal: Option<String>,
+    /// Temporal's namespace
+    #[arg(long, value_name = "NAME", env = "WINDLASS_FLEET_TEMPORAL_NAMESPACE", default_value = "default")]
+    temporal_namespace: String,
+}
+
+impl Temporal {
+    fn address(self) -> Option<windlass_fleet::temporal::Address> {
+        let namespace = self.temporal_namespace;
+        self.temporal.map(|at| windlass_fleet::temporal::Address { at, namespace })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -75,6 +127,9 @@ struct RunArgs {
     /// A command that runs as the agent, on the worker
     #[arg(long)]
     agent_command: Option<String>,
+    /// How soon a worker takes the loop: 1 first, 5 last
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    priority: u8,
     /// A setting of the configuration, such as gates='["npm test"]'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -130,6 +185,8 @@ async fn start() -> ExitCode {
         Command::Serve(args) => commands::desk::serve(args).await,
         Command::Workers(at) => commands::workers::list(&at).await.map_err(hinted),
         Command::Drain(args) => commands::workers::drain(&args).await.map_err(hinted),
+        Command::Try(args) => trial::run(&args).await,
+        Command::Doctor(args) => doctor::run(args.fleet(), args.json).await,
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -165,7 +222,8 @@ fn hinted(error: StoreError) -> Failure {
 }
 
 fn log_to_stderr() {
-    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = std::env::var("WINDLASS_LOG")
+        .unwrap_or_else(|_| "info,temporalio_sdk_core=error,temporalio_client=error".to_owned());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 
@@ -181,6 +239,7 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
         slots: args.slots,
         data: args.data,
         name: args.name.unwrap_or_else(host_name),
+        temporal: args.temporal.address(),
     })
     .await?;
     Ok(ExitCode::SUCCESS)
@@ -201,7 +260,7 @@ async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         agent_command: args.agent_command,
         ..StartLoop::default()
     };
-    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project };
+    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project, priority: args.priority };
     let view = submit::run(&fleet, start).await?;
     if args.json {
         println!("{}", serde_json::to_string(&view)?);

@@ -28,6 +28,9 @@ impl Background for Workers {
     }
 }
 
+/// That of a loop of which nothing is said.
+pub const DEFAULT_PRIORITY: u8 = 3;
+
 /// Where loops are submitted.
 #[derive(Debug, Clone)]
 pub struct Fleet {
@@ -35,6 +38,8 @@ pub struct Fleet {
     pub hub: String,
     /// The project's name in the fleet; that of its directory if not said.
     pub project: Option<String>,
+    /// From 1, which is taken first, to 5.
+    pub priority: u8,
 }
 
 /// This process as a client of the fleet.
@@ -50,7 +55,11 @@ async fn local(fleet: &Fleet, repo: &Path) -> Result<Local, Failure> {
 /// Creates a loop that waits for a worker.
 pub async fn run(fleet: &Fleet, start: StartLoop) -> Result<LoopView, Failure> {
     let local = local(fleet, Path::new(&start.project)).await?;
-    start.perform(&local).await.map_err(failure)
+    let view = start.perform(&local).await.map_err(failure)?;
+    if fleet.priority != DEFAULT_PRIORITY {
+        PgStore::connect(&fleet.database).await?.prioritise(&view.id, fleet.priority).await?;
+    }
+    Ok(view)
 }
 
 /// The hub as every part of the fleet is given it: a directory as its absolute path, an address as it is.

@@ -20,6 +20,7 @@ use windlass_workspace::Workspaces;
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::station::FleetStation;
 use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
+use crate::temporal::{self, TemporalDispatch};
 
 /// So often a worker says that it lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -35,6 +36,8 @@ pub struct Options {
     pub slots: u32,
     pub data: PathBuf,
     pub name: String,
+    /// Places loops; without it, the workers do it by the database alone.
+    pub temporal: Option<temporal::Address>,
 }
 
 /// What a process is to the fleet.
@@ -100,6 +103,7 @@ pub async fn engine(
     let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
+    env.remove("WINDLASS_FLEET_TEMPORAL_API_KEY");
     let program = std::env::current_exe()?;
     let engine =
         Engine::new(Arc::new(store), data, Arc::new(SystemClock), Launcher::current()?, workspaces, env, program)
@@ -113,7 +117,10 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     let who = Who::Worker { name: &options.name, slots: options.slots };
     let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
-    let mut dispatch = PgDispatch::new(store.clone()).await?;
+    let mut dispatch: Box<dyn Dispatch> = match options.temporal {
+        Some(at) => Box::new(TemporalDispatch::new(at, store.clone(), station.worker.clone(), options.slots)?),
+        None => Box::new(PgDispatch::new(store.clone()).await?),
+    };
     let mut told = store.listener(&[INBOX, LEASE, WATCH]).await?;
     let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
     let shipping = tokio::spawn({
@@ -128,6 +135,9 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     tracing::info!(worker = options.name, slots = options.slots, "ready");
     loop {
         let draining = engine.drain.has_begun();
+        if draining {
+            dispatch.drain();
+        }
         let room = (options.slots as usize).saturating_sub(driven.running.len());
         if draining && driven.running.is_empty() {
             break;
@@ -141,15 +151,19 @@ pub async fn work(options: Options) -> Result<(), Failure> {
                         Ok(()) | Err(EngineError::Driven { .. }) => {}
                         Err(error) => {
                             tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
-                            cooling.insert(id, Instant::now());
+                            cooling.insert(id.clone(), Instant::now());
                         }
                     }
+                }
+                if !driven.running.contains_key(&id) {
+                    dispatch.left(&id);
                 }
             }
         }
         tokio::select! {
             () = dispatch.changed(), if room > 0 && !draining => {}
-            Some(ended) = driven.tasks.join_next() => driven.ended(ended),
+            () = engine.drain.begins(), if !draining => {}
+            Some(ended) = driven.tasks.join_next() => if let Some(id) = driven.ended(ended) { dispatch.left(&id) },
             heard = told.recv() => match heard {
                 Ok(heard) if heard.channel() == INBOX => driven.wake(heard.payload()),
                 Ok(heard) if heard.channel() == WATCH => driven.station.shipper.watched(heard.payload()),
@@ -162,6 +176,7 @@ pub async fn work(options: Options) -> Result<(), Failure> {
             _ = interrupt.recv() => driven.leave(),
         }
     }
+    dispatch.end().await;
     beating.abort();
     shipping.abort();
     Ok(store.leave(&driven.station.worker).await?)
@@ -198,7 +213,8 @@ impl Driven {
         Ok(())
     }
 
-    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+    /// The loop that was left.
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> Option<String> {
         match ended {
             Ok((id, result)) => {
                 self.running.remove(&id);
@@ -207,8 +223,12 @@ impl Driven {
                     Ok(()) => tracing::info!(loop_id = id, "left the loop"),
                     Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),
                 }
+                Some(id)
             }
-            Err(panic) => tracing::error!(%panic, "a driver ended unexpectedly"),
+            Err(panic) => {
+                tracing::error!(%panic, "a driver ended unexpectedly");
+                None
+            }
         }
     }
 
@@ -220,7 +240,7 @@ impl Driven {
 
     /// Ends what runs for loops that another worker has taken meanwhile. It could write nothing more anyway.
     async fn let_go_of_lost(&self) -> Result<(), Failure> {
-        let held = self.station.store.tokens_of(&self.station.worker).await?;
+        let held = self.station.store.tokens_of(&self.station.worker.id).await?;
         for (id, leave) in &self.running {
             if held.get(id) != self.station.token(id).as_ref() && !*leave.borrow() {
                 tracing::warn!(loop_id = id, "another worker took the loop");
@@ -240,7 +260,7 @@ impl Driven {
     }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

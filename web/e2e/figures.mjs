@@ -35,7 +35,8 @@ world.top("max_running = 200\nmax_iterations = 1\n");
 const now = () => performance.timeOrigin + performance.now();
 const at = (part, sorted) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
 const table = [];
-const row = (...cells) => table.push(cells);
+/** Said at once as well: whoever ends a long run keeps what it has measured. */
+const row = (...cells) => { table.push(cells); console.log(cells.join(" | ")); };
 const reached = new Map();
 const aims = (name, met) => reached.set(name, met);
 
@@ -111,6 +112,12 @@ async function list() {
   await page.route(/\/api\/loops(\?|$)/, (route) => route.fulfill({ json: { loops: many, next: null, total: LOOPS, counts: { completed: LOOPS } } }));
   await page.goto(world.origin);
   await page.getByText(`${LOOPS.toLocaleString("en")} loops`).or(page.getByText(`${LOOPS} loops`)).first().waitFor();
+  // The thread's own time, which a busy machine does not stretch as it stretches frames.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.setTimeDomain", { timeDomain: "threadTicks" });
+  await session.send("Performance.enable");
+  const worked = async () => (await session.send("Performance.getMetrics")).metrics.find((each) => each.name === "TaskDuration").value;
+  const before = await worked();
   const frames = await page.evaluate(async () => {
     const scroller = [...document.querySelectorAll("main, main *")].find((each) => each.scrollHeight > each.clientHeight + 1_000 && /auto|scroll/.test(getComputedStyle(each).overflowY)) ?? document.scrollingElement;
     const times = [];
@@ -127,10 +134,12 @@ async function list() {
     });
     return { times: times.slice(5), nodes: document.querySelectorAll("*").length, top: scroller.scrollTop };
   });
+  const each = ((await worked()) - before) * 1_000 / 600;
   if (frames.top < 10_000) throw new Error(`the list did not scroll: ${frames.top}`);
   const sorted = frames.times.sort((a, b) => a - b);
   const mean = sorted.reduce((sum, ms) => sum + ms, 0) / sorted.length;
-  row(`scrolling a list of ${LOOPS} loops`, `${(1_000 / mean).toFixed(0)} frames a second`, `p99 ${at(0.99, sorted).toFixed(1)} ms a frame`, `${frames.nodes} nodes`);
+  row(`scrolling a list of ${LOOPS} loops`, `${(1_000 / mean).toFixed(0)} frames a second`, `p99 ${at(0.99, sorted).toFixed(1)} ms a frame`, `${frames.nodes} nodes, ${each.toFixed(1)} ms of the page's thread a frame`);
+  aims(`${LOOPS} loops: a frame takes at most 16 ms of the page's thread`, each <= 16);
   aims(`${LOOPS} loops scroll at 60 frames a second`, 1_000 / mean >= 59);
   await page.context().close();
 }

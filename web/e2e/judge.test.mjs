@@ -39,6 +39,7 @@ test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
   await page.waitForFunction(() => document.title.endsWith("refused · Limit reached · shop · Windlass"));
   const cells = page.locator("[data-strip] [data-cell=refused]");
   await cells.nth(1).waitFor();
+  await cells.first().locator("[data-lines]").getByText("+1").waitFor();
   await cells.first().click();
   await page.locator("[data-opened]").getByText("Claim refused.").waitFor();
   await searches(page, /iteration=1/);
@@ -46,6 +47,21 @@ test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
   // The way back leads to the project's loops.
   await page.getByRole("navigation", { name: "Back to" }).getByRole("link", { name: "shop" }).click();
   await page.waitForURL((url) => url.pathname === "/" && url.searchParams.has("project"));
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+// promise: api-12
+test("whole_log_of_a_long_gate_is_one_click_away", async () => {
+  const loop = await world.loop("Pass the long gate", { agent: "stubborn", gates: ["true", "seq 1 4000 | sed 's/^/checked line /'; exit 3"], max_iterations: 1 }, { name: "long" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}`);
+  const card = page.locator("[data-refusal]");
+  await card.locator("pre").filter({ hasText: "checked line 4000" }).waitFor();
+  await card.getByRole("button", { name: "Show the whole log" }).click();
+  await card.locator("pre").filter({ hasText: /^checked line 1\s/ }).waitFor();
+  await card.locator("pre").filter({ hasText: /checked line 4000$/ }).waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -135,6 +151,14 @@ test("markdown_of_an_agent_is_rendered_and_its_html_stays_text", async () => {
   await words.locator("strong", { hasText: "bold" }).waitFor();
   await words.getByText("<img src=x onerror=alert(1)>").waitFor();
   assert.equal(await page.locator("main img, main script, a[href^='javascript']").count(), 0);
+  // The same line by line, as it came.
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
+  const log = page.getByRole("log");
+  await log.locator("[data-mark=heading]", { hasText: "Done" }).waitFor();
+  await log.locator("[data-mark=item]", { hasText: "• first" }).waitFor();
+  await log.locator("strong", { hasText: "bold" }).waitFor();
+  await log.getByText("<img src=x onerror=alert(1)>").waitFor();
+  assert.equal(await page.locator("main img, main script, a[href^='javascript']").count(), 0);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -151,6 +175,7 @@ test("rollback_is_chosen_from_the_strip", async () => {
   await dialog.getByRole("button", { name: "Roll back" }).and(page.locator(":disabled")).waitFor(); // Nothing is chosen yet.
   await dialog.getByRole("button", { name: /^Iteration 1,/ }).click();
   await dialog.getByText("Undoes iterations 2 to 3.").waitFor();
+  await dialog.locator("[data-gone]").getByText("try.txt").waitFor(); // And what would go with them.
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.locator("[data-strip] [data-cell=undone]").nth(1).waitFor();
@@ -167,6 +192,11 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await card.getByText("Write the work down").waitFor();
   await card.getByText("I have read it all, and it is good.").waitFor();
   await card.getByText("$0.50").waitFor();
+  const evidence = card.locator("[data-evidence]");
+  await evidence.getByText(/1 of 1 gates pass/).waitFor();
+  await evidence.getByText("1 failed on the base commit").waitFor();
+  await evidence.getByText("1 file").waitFor();
+  await evidence.getByText("No open findings.").waitFor();
   const gate = page.locator("[data-gates] tbody tr");
   await gate.getByText("failed").waitFor();
   await gate.getByText("passed").waitFor();
@@ -183,6 +213,7 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await card.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await page.locator("[data-next]").getByText("Verified", { exact: true }).waitFor();
+  await page.locator("[data-merge-state]:visible").getByText("Not merged").waitFor();
   await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
   const preview = page.locator("[data-merge-preview]");
   await preview.getByText("main", { exact: true }).waitFor();
@@ -300,6 +331,18 @@ test("lines_are_commented_on_by_keyboard_alone", async () => {
   await at("after", 70);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
+});
+
+test("overview_of_a_running_loop_shows_what_its_agent_says", async () => {
+  const loop = await world.loop("Wait for it", { agent: "patient" }, { name: "talking" });
+  await world.until(loop.id, (item) => item.type === "text");
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  await page.locator("[data-live-words]").getByText("I wait.").waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+  await world.api("POST", `/api/loops/${loop.id}/stop`, {});
+  await world.stopped(loop.id);
 });
 
 test("pause_request_is_visible_until_the_turn_ends", async () => {

@@ -67,8 +67,30 @@ test("prompt_shows_its_parts", async () => {
   await page.locator("[data-part=gates]").getByText("nothing works").first().waitFor();
   await page.locator("[data-part=goal]").getByText("Pass the gate").waitFor();
   await page.locator("[data-part=promise]").waitFor();
+  await page.locator("[data-part=gates] [data-markdown] pre", { hasText: "nothing works" }).waitFor();
+  await page.getByRole("button", { name: "As written" }).click();
+  await page.locator("[data-part=gates] > pre", { hasText: "```" }).waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
+});
+
+// promise: api-13
+test("what_grows_with_a_loop_has_pages", async () => {
+  const loop = await world.loop("Have a history", { agent: "stubborn", gates: ["false"], max_iterations: 3 }, { name: "paged" });
+  await world.stopped(loop.id);
+  const read = (what, query = "") => world.api("GET", `/api/loops/${loop.id}/${what}${query}`);
+  const journal = await read("journal");
+  assert.deepEqual(await read("journal", "?limit=3"), journal.slice(0, 3));
+  assert.deepEqual(await read("journal", `?after=${journal[2].seq}&limit=2`), journal.slice(3, 5));
+  for (const what of ["turns", "sizes"]) {
+    const all = await read(what);
+    assert.equal(all.length, 3, what);
+    assert.deepEqual(await read(what, "?after=1&limit=1"), all.slice(1, 2), what);
+    assert.deepEqual(await read(what, "?after=7"), [], what);
+  }
+  const { iterations } = await read("iterations");
+  const page = await read("iterations", "?after=1&limit=1");
+  assert.deepEqual([page.before, page.iterations], [[], iterations.slice(1, 2)]);
 });
 
 test("milestones_are_put_in_order_by_dragging_and_the_project_is_in_the_address", async () => {
@@ -79,6 +101,18 @@ test("milestones_are_put_in_order_by_dragging_and_the_project_is_in_the_address"
   const order = async () => (await world.api("GET", `/api/milestones?project=${encodeURIComponent(world.repo)}`)).milestones.map((each) => each.id).join();
   await becomes(order, "three,one,two");
   await becomes(async () => (await page.locator("[data-milestone]").evaluateAll((cards) => cards.map((card) => card.dataset.milestone))).join(), "three,one,two");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("board_without_milestones_says_where_there_are_some", async () => {
+  const empty = world.repository("empty", { "README.md": "empty\n" });
+  const loop = await world.loop("Anything", { agent: "stubborn" }, { project: empty });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/milestones?project=${encodeURIComponent(empty)}`);
+  await page.locator("[data-elsewhere]").getByRole("button", { name: "shop 3" }).click();
+  await page.locator("[data-milestone=one]").waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -1,10 +1,13 @@
 //! What a loop changed: file by file and bounded, or as one patch.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use windlass_core::spec::CommitPolicy;
 use windlass_engine::work::{self, NoSuchPoint, Span};
-use windlass_workspace::DiffTo;
+use windlass_workspace::{DiffSize, DiffTo};
 
 use crate::local::Local;
+use crate::loops::{page, pages_of_a_loop};
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{DiffLoop, PatchLoop};
@@ -37,6 +40,46 @@ impl Request for PatchLoop {
         let to = (!self.worktree).then_some(span.to);
         let patch = String::from_utf8_lossy(&bytes).into_owned();
         Ok(PatchView { name, iteration: self.iteration, from: span.from, to, patch })
+    }
+}
+
+pages_of_a_loop! {
+    "How much each of its iterations changed." LoopSizes
+}
+
+/// How much an iteration changed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct IterationSize {
+    pub iteration: u32,
+    #[serde(flatten)]
+    pub size: DiffSize,
+}
+
+impl Request for LoopSizes {
+    type Report = Vec<IterationSize>;
+    const NAME: &'static str = "sizes";
+
+    /// Iterations without a commit of their own are left out.
+    async fn perform(self, here: &Local) -> Result<Vec<IterationSize>, Problem> {
+        let state = here.state_of(&self.id).await?;
+        let mut spans: Vec<(u32, Span)> = state
+            .iterations
+            .iter()
+            .filter_map(|record| Some((record.iteration, work::span(&state, Some(record.iteration)).ok()?)))
+            .collect();
+        page(&mut spans, self.after, self.limit);
+        if spans.is_empty() {
+            return Ok(Vec::new());
+        }
+        let engine = here.readable().await?;
+        let pairs: Vec<(String, String)> = spans.iter().map(|(_, span)| (span.from.clone(), span.to.clone())).collect();
+        let sizes = engine.workspaces.sizes(&engine.workspace(&state)?, &pairs).await;
+        let sizes = sizes.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
+        Ok(spans
+            .iter()
+            .zip(sizes)
+            .map(|((iteration, _), size)| IterationSize { iteration: *iteration, size })
+            .collect())
     }
 }
 

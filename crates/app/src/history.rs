@@ -12,14 +12,25 @@ use windlass_engine::data::TurnFiles;
 use windlass_engine::journal;
 
 use crate::local::Local;
-use crate::loops::about_a_loop;
+use crate::loops::{page, pages_of_a_loop};
 use crate::problem::Problem;
 use crate::request::Request;
 
-about_a_loop! {
-    "Every event of its journal, from which its state follows." LoopJournal
+pages_of_a_loop! {
     "How it went: iterations, turns, verdicts, waits." LoopTimeline
     "Its turns." LoopTurns
+}
+
+/// Every event of its journal, from which its state follows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopJournal {
+    #[schemars(skip)]
+    pub id: String,
+    /// Events after the one with this number, as in its `seq`.
+    pub after: u64,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -132,21 +143,30 @@ impl TurnView {
 }
 
 /// The events of a loop, one by one.
-async fn each_event(
+async fn each_event(here: &Local, id: &LoopId, see: impl FnMut(u64, Timestamp, Event) + Send) -> Result<(), Problem> {
+    each_event_after(here, id, 0, None, see).await
+}
+
+/// The same from a place on, and at most so many.
+async fn each_event_after(
     here: &Local,
     id: &LoopId,
+    mut after: u64,
+    limit: Option<usize>,
     mut see: impl FnMut(u64, Timestamp, Event) + Send,
 ) -> Result<(), Problem> {
     let engine = here.readable().await?;
-    let mut after = 0;
-    loop {
-        let page = engine.store.read(&id.0, after, 500).await?;
+    let mut left = limit.unwrap_or(usize::MAX);
+    while left > 0 {
+        let page = engine.store.read(&id.0, after, left.min(500)).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = last.seq;
+        left -= page.len().min(left);
         for stored in &page {
             see(stored.seq, stored.at, journal::decode(id, stored)?);
         }
     }
+    Ok(())
 }
 
 impl Request for LoopJournal {
@@ -156,7 +176,8 @@ impl Request for LoopJournal {
     async fn perform(self, here: &Local) -> Result<Vec<Mark>, Problem> {
         let id = LoopId(here.found(&self.id).await?.entry.id);
         let mut marks = Vec::new();
-        each_event(here, &id, |seq, at, event| marks.push(Mark { seq, at, event })).await?;
+        let push = |seq, at, event| marks.push(Mark { seq, at, event });
+        each_event_after(here, &id, self.after, self.limit, push).await?;
         Ok(marks)
     }
 }
@@ -170,6 +191,10 @@ impl Request for LoopTimeline {
         let mut timeline = Timeline::default();
         let mut spec: Option<Box<LoopSpec>> = None;
         each_event(here, &id, |seq, at, event| see(&mut timeline, &mut spec, seq, at, event)).await?;
+        if self.after > 0 {
+            timeline.before.clear();
+        }
+        page(&mut timeline.iterations, self.after, self.limit);
         Ok(timeline)
     }
 }
@@ -194,6 +219,7 @@ impl Request for LoopTurns {
             }
         })
         .await?;
+        page(&mut turns, self.after, self.limit);
         let data = &here.readable().await?.data;
         for view in &mut turns {
             if let Ok(key) = view.turn.parse() {

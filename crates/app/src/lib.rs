@@ -38,6 +38,7 @@ use start::{open, plan_rows};
 pub use agents::{AddAgent, AddedAgent};
 pub use attempts::{ChangeSize, CompareLoops, Compared, ComparedLoop, Difference, ForkLoop};
 pub use context::{Context, refuse_agents};
+pub use diff::{IterationSize, LoopSizes};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
 pub use groups::{

@@ -34,6 +34,30 @@ macro_rules! about_a_loop {
 }
 pub(crate) use about_a_loop;
 
+/// A request for what grows with a loop, page by page.
+macro_rules! pages_of_a_loop {
+    ($($doc:literal $name:ident)*) => {$(
+        #[doc = $doc]
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            #[schemars(skip)]
+            pub id: String,
+            /// Leave out so many: a page begins where the one before it ended.
+            pub after: usize,
+            /// At most so many; all if not said.
+            pub limit: Option<usize>,
+        }
+    )*};
+}
+pub(crate) use pages_of_a_loop;
+
+/// Keeps one page of what was read.
+pub(crate) fn page<T>(all: &mut Vec<T>, after: usize, limit: Option<usize>) {
+    all.drain(..after.min(all.len()));
+    all.truncate(limit.unwrap_or(usize::MAX));
+}
+
 about_a_loop! {
     "A loop, in the format of `status --json`." ShowLoop
     "What its reviewers found." LoopFindings

@@ -11,7 +11,7 @@ use windlass_core::residue::Leftover;
 use windlass_engine::call::Called;
 use windlass_engine::trust::Demand;
 use windlass_engine::view::LoopView;
-use windlass_workspace::{MergeOutcome, MergeSize};
+use windlass_workspace::{DiffSize, MergeOutcome};
 
 /// An agent as this machine has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -107,7 +107,7 @@ pub struct MergePreviewReport {
     pub behind: u64,
     /// What the target would gain.
     #[serde(flatten)]
-    pub size: MergeSize,
+    pub size: DiffSize,
     /// Files that both sides changed, so that the merge would be refused.
     pub conflicts: Vec<String>,
     /// The checkout whose files would move along.

@@ -406,6 +406,17 @@ pub struct RawQuery {
     pub limit: Option<u64>,
 }
 
+/// Which run of a gate; the last one if not said.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GateLogQuery {
+    /// The run that printed this, as `output_sha256` in its report.
+    pub sha256: Option<String>,
+    pub offset: u64,
+    /// At most so many bytes, 256 KiB if not said, 4 MiB at most.
+    pub limit: Option<u64>,
+}
+
 /// A milestone to be made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,6 +10,7 @@ mod demo;
 mod escape;
 mod exit;
 mod failure;
+mod fleet;
 mod groups;
 mod mcp;
 mod milestone;
@@ -167,6 +168,8 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(args) => machine_report::doctor(app, args).await,
         Command::Trust(args) => trust::trust(app, dir, args).await,
         Command::Serve(args) => serve::serve(&here(app, "serve")?.context, args).await,
+        Command::Fleet(args) => here(app, "fleet").and_then(|_| fleet::hand_over(dir, None, &args.words)),
+        Command::Worker(args) => here(app, "worker").and_then(|_| fleet::hand_over(dir, Some("worker"), &args.words)),
         Command::Mcp(_) => mcp::serve(locally(dir)?).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(app, dir, report).await,

@@ -244,7 +244,7 @@ impl Engine {
         };
         let (workspace, start) = (opened.workspace.clone(), opened.head_commit.clone());
         faults::point("create.before");
-        let opening = crate::driver::workspace_opening(self, &state, opened);
+        let opening = crate::driver::workspace_opening(self, &state, opened).await?;
         take(&mut state, &Input::WorkspaceOpened { opening })?;
         let written = self
             .store

@@ -12,13 +12,14 @@ use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
     CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop,
-    ForkLoop, Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue, ListWorkers,
-    LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf,
-    MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone, OpenPull, PageQuery, PatchLoop,
-    PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop,
-    RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust,
-    RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop, StartMilestone,
-    StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
+    ForkLoop, GateLogQuery, Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue,
+    ListWorkers, LoopFindings, LoopJournal, LoopPlan, LoopSizes, LoopSummary, LoopTimeline, LoopTurns, LoopUsage,
+    MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone,
+    OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery,
+    RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup,
+    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges,
+    StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf,
+    VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -190,6 +191,7 @@ fn of_loops(table: Table) -> Table {
             "Its history: iterations, turns, verdicts, waits",
         ))
         .ask::<DiffLoop>(Route::get("/api/loops/{id}/diff", "Its changes"))
+        .ask::<LoopSizes>(Route::get("/api/loops/{id}/sizes", "Files and lines that each iteration changed"))
         .ask::<PatchLoop>(Route::get("/api/loops/{id}/patch", "Its changes in one document, as in `diff --json`"))
         .ask::<LoopFindings>(Route::get("/api/loops/{id}/findings", "Its reviewers' findings"))
         .ask::<LoopPlan>(Route::get("/api/loops/{id}/plan", "Its plan and sections"))
@@ -205,6 +207,15 @@ fn of_loops(table: Table) -> Table {
         .add(
             Route::get("/api/loops/{id}/turns/{turn}/stderr", "A turn's standard error").query::<RawQuery>().bytes(),
             get(turns::stderr),
+        )
+        .add(
+            Route::get(
+                "/api/loops/{id}/gates/{iteration}/{gate}/stdout",
+                "All that a gate printed; 1 is the first gate",
+            )
+            .query::<GateLogQuery>()
+            .bytes(),
+            get(turns::gate_log),
         )
         .ask::<StopLoop>(Route::post("/api/loops/{id}/stop", "Stop it immediately"))
         .ask::<PauseLoop>(Route::post("/api/loops/{id}/pause", "Pause it"))

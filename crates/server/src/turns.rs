@@ -1,4 +1,4 @@
-//! Turns, their prompts as they were sent, and their output byte for byte.
+//! Turns, their prompts as they were sent, and their output and that of gates byte for byte.
 //!
 //! Invariant: a path is made of a loop that the catalogue knows and a turn that can be read as one, so that nothing
 //! else on this machine can be named. Bytes go out as an attachment that no browser takes for a page.
@@ -15,7 +15,7 @@ use windlass_engine::engine::EngineError;
 use crate::app::App;
 use crate::extract::{Path, Query};
 use crate::refused::Refused;
-use windlass_app::RawQuery;
+use windlass_app::{GateLogQuery, RawQuery};
 use windlass_app::{Kind, Problem};
 
 async fn files(app: &App, id: &str, turn: &str) -> Result<TurnFiles, Problem> {
@@ -58,6 +58,29 @@ pub(crate) async fn stderr(
 ) -> Result<Response, Refused> {
     let path = files(&app, &id, &turn).await?.stderr();
     Ok(raw(path, query, "stderr").await?)
+}
+
+/// What a gate printed, as it is stored: its report has only the end.
+pub(crate) async fn gate_log(
+    State(app): State<App>,
+    Path((id, iteration, gate)): Path<(String, u32, u32)>,
+    Query(query): Query<GateLogQuery>,
+) -> Result<Response, Refused> {
+    let id = app.loop_id(&id).await?;
+    let GateLogQuery { sha256, offset, limit } = query;
+    let data = app.engine.data.clone();
+    let find = move || {
+        let runs = data.runs(&id, &format!("{iteration}.gate-{gate}"));
+        let printed = |files: &TurnFiles| sha256.is_none() || files.stdout_sha256() == sha256;
+        runs.into_iter().rev().find(printed)
+    };
+    let found = tokio::task::spawn_blocking(find).await.map_err(lost)?;
+    let none = || {
+        Problem::new(Kind::NotFound, "gate output not found")
+            .hint("find iteration, gate, and hash in GET /api/loops/{id}/iterations; gates count from 1")
+    };
+    let path = found.ok_or_else(none)?.stdout();
+    Ok(raw(path, RawQuery { offset, limit }, "stdout").await?)
 }
 
 async fn raw(path: std::path::PathBuf, query: RawQuery, name: &'static str) -> Result<Response, Problem> {

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod coverage;
 pub mod dice;
+pub mod explore;
 pub mod groups;
 pub mod invariants;
 pub mod machine;

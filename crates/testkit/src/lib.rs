@@ -29,6 +29,7 @@ mod records;
 mod repo;
 mod running;
 pub mod script;
+pub mod soak;
 mod terminal;
 pub mod watch;
 mod world;

@@ -39,6 +39,9 @@ pub struct CheckpointRequest {
     pub turn_id: String,
     /// The commit of the previous checkpoint, or the base commit.
     pub previous_head: String,
+    /// What the loop's work is compared with and merged from; the base that the workspace began with, if not given. Commits
+    /// that do not build on it are squashed.
+    pub base: Option<String>,
     /// The tree of the previous checkpoint, or of the base; saves git calls if known.
     pub previous_tree: Option<String>,
     /// Subject and body.
@@ -124,6 +127,7 @@ impl Workspaces {
         let held = quarantine.git();
         self.end_operations(held, workspace, &request.turn_id, &mut notes).await?;
         let mut settled = self.settle_head(held, workspace, request, &mut notes).await?;
+        self.keep_base(held, workspace, request, &mut settled, &mut notes).await?;
         let mut taken = self.take_in(workspace, held, request, settled.tip.clone(), &mut notes).await?;
         let Taken { files, history, tree, .. } = &taken;
         let found = hold_back::search(held, workspace, request, files, history, tree.as_deref()).await?;
@@ -373,6 +377,38 @@ impl Workspaces {
         }
         notes.extend(note);
         Ok(Settled { tip, moved: true })
+    }
+
+    /// Commits that lost the base are not the loop's: nobody could merge them, and no proof would hold. The files count, in
+    /// one commit on the previous checkpoint.
+    async fn keep_base(
+        &self,
+        git: &Git,
+        workspace: &Workspace,
+        request: &CheckpointRequest,
+        settled: &mut Settled,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkspaceError> {
+        let base = request.base.as_ref().unwrap_or(&workspace.base_commit);
+        // In place the history is the user's.
+        if workspace.kind == Kind::InPlace
+            || settled.tip == request.previous_head
+            || git.is_ancestor(base, &settled.tip).await?
+        {
+            return Ok(());
+        }
+        // In the user's repository it may be the user who moved the branch.
+        if git.read_ref(&loop_ref(git, workspace).await?).await?.as_ref() == Some(&settled.tip) {
+            let name = workspace.keep_ref("stray", &request.turn_id);
+            let saved = save::keep(git, workspace, &name, &settled.tip).await?;
+            notes.push(format!("the branch moved in your repository; its commits are at {}", saved.name));
+        }
+        notes.push(format!(
+            "the commits on the branch do not build on the base commit {}; squashed them into one that does",
+            &base[..base.len().min(10)]
+        ));
+        *settled = Settled { tip: request.previous_head.clone(), moved: true };
+        Ok(())
     }
 
     /// Puts the loop's branch, and HEAD and branch of the clone, where they belong.

@@ -70,12 +70,12 @@ pub use failure::WorkspaceError;
 pub use files::{CommitFacts, FileAt};
 pub use hold_back::Unwanted;
 pub use hunks::{Part, PartKind, Parts};
-pub use judge::{Judge, Keep, Save};
+pub use judge::{BEFORE, Judge, Keep, Save};
 pub use landed::Landed;
-pub use look::DiffTo;
+pub use look::{DiffSize, DiffTo};
 pub use merge::{
     Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergePreview,
-    MergeRequest, MergeSize, PlannedMerge, TargetMerged,
+    MergeRequest, PlannedMerge, TargetMerged,
 };
 pub use mirror::Pushed;
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};

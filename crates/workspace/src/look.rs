@@ -2,11 +2,13 @@
 //!
 //! Invariant: only reads. The tree on disk is taken into a copy of the engine's index, and its objects go to a quarantine.
 
+use serde::{Deserialize, Serialize};
+
 use super::checkpoint::changed;
 use super::quarantine::Quarantine;
 use super::stage::stage;
 use super::{Workspace, WorkspaceError, Workspaces};
-use crate::git::{ChangedFile, Git};
+use crate::git::{ChangedFile, Git, GitError};
 
 /// The other end of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,32 @@ pub struct Between {
     pub files: Vec<u8>,
     /// Empty if it is too long.
     pub diff: Vec<u8>,
+}
+
+/// How much changed, by git's count; binary files have no lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DiffSize {
+    pub files: u64,
+    pub added: u64,
+    pub removed: u64,
+}
+
+/// A commit's line begins a size; each line below it is a file with its counts.
+fn sizes_in(output: &[u8]) -> Vec<DiffSize> {
+    let mut sizes: Vec<DiffSize> = Vec::new();
+    for line in output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let mut fields = line.splitn(3, |&byte| byte == b'\t');
+        let mut count = || fields.next().and_then(|field| str::from_utf8(field).ok()?.parse::<u64>().ok());
+        match sizes.last_mut() {
+            Some(size) if line.contains(&b'\t') => {
+                size.files += 1;
+                size.added += count().unwrap_or(0);
+                size.removed += count().unwrap_or(0);
+            }
+            Some(_) | None => sizes.push(DiffSize::default()),
+        }
+    }
+    sizes
 }
 
 impl Workspaces {
@@ -48,6 +76,26 @@ impl Workspaces {
                 patch(git, from, &tree, colours).await
             }
         }
+    }
+
+    /// How much changed from the first to the second commit of each pair.
+    pub async fn sizes(
+        &self,
+        workspace: &Workspace,
+        pairs: &[(String, String)],
+    ) -> Result<Vec<DiffSize>, WorkspaceError> {
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        // One process for all of them: git takes the second commit of a line for the parent of the first.
+        let lines: String = pairs.iter().map(|(from, to)| format!("{to} {from}\n")).collect();
+        let args = ["diff-tree", "--stdin", "--always", "-r", "-M", "--numstat", "--no-ext-diff"];
+        let output = self.home_git(workspace).call(&args).input(lines).run().await?.stdout;
+        let sizes = sizes_in(&output);
+        if sizes.len() != pairs.len() {
+            return Err(GitError::unexpected("diff-tree", &output).into());
+        }
+        Ok(sizes)
     }
 
     /// The difference between two commits, in words for a reader: the commits, the files with their counts, the patch up

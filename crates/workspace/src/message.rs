@@ -51,6 +51,7 @@ mod tests {
             iteration: 3,
             turn_id: "t-1".into(),
             previous_head: String::new(),
+            base: None,
             previous_tree: None,
             message: message.into(),
             mode: CommitMode::Engine,

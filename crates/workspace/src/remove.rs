@@ -143,7 +143,7 @@ fn remove_beside(workspace: &Workspace) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
-    for dir in [super::nested::own_repositories(workspace), lasting(workspace)] {
+    for dir in [super::nested::own_repositories(workspace), lasting(workspace), workspace.before_agents()] {
         let _ = super::remove_tree(&dir);
     }
 }

@@ -50,6 +50,22 @@ pub struct Worker {
     pub slots: Option<u32>,
 }
 
+/// A loop that waits for a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub id: String,
+    pub project: String,
+    pub priority: i16,
+}
+
+/// When the database heard of a worker last, by its own clock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sight {
+    /// Seconds since 1970; none if it never did.
+    pub seen_at: Option<f64>,
+    pub gone: bool,
+}
+
 impl PgStore {
     /// Connects to a database that has the tables of this version.
     pub async fn connect(url: &str) -> Result<Self> {
@@ -76,14 +92,24 @@ impl PgStore {
         Ok(listener)
     }
 
-    /// Loops that should be under way and that nobody living holds, oldest first.
-    pub(crate) async fn waiting(&self, limit: usize) -> Result<Vec<String>> {
+    /// Loops that should be under way and that nobody living holds, in the order in which they shall be taken.
+    pub async fn waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
         patiently!(rows::waiting(&self.pool, self.lost_after, limit))
     }
 
+    /// Sets a loop's priority, from 1, which is taken first, to 5.
+    pub async fn prioritise(&self, loop_id: &str, priority: u8) -> Result<()> {
+        patiently!(steps::prioritise(&self.pool, loop_id, priority))
+    }
+
     /// The tokens that the worker holds, by loop.
-    pub(crate) async fn tokens_of(&self, worker: &Worker) -> Result<HashMap<String, String>> {
-        patiently!(rows::tokens_of(&self.pool, &worker.id))
+    pub(crate) async fn tokens_of(&self, worker: &str) -> Result<HashMap<String, String>> {
+        patiently!(rows::tokens_of(&self.pool, worker))
+    }
+
+    /// When a worker was seen last.
+    pub(crate) async fn sight(&self, worker: &str) -> Result<Sight> {
+        patiently!(rows::sight(&self.pool, self.lost_after, worker))
     }
 
     /// The token of the stretch before the present one.

@@ -89,6 +89,8 @@ CREATE TABLE chunks (
     PRIMARY KEY (loop, turn, file, at)
 );
 CREATE TABLE shipped (loop bigint NOT NULL, turn text NOT NULL, PRIMARY KEY (loop, turn));
+-- 1 is taken first, 5 last.
+ALTER TABLE loops ADD COLUMN priority smallint NOT NULL DEFAULT 3 CHECK (priority BETWEEN 1 AND 5);
 "];
 
 /// The format of the tables, 0 if there are none.

@@ -287,6 +287,12 @@ pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done
     Ok(db.commit().await?)
 }
 
+pub(super) async fn prioritise(pool: &PgPool, loop_id: &str, priority: u8) -> Done<()> {
+    let sql = "UPDATE loops SET priority = $2 WHERE id = $1";
+    let done = sqlx::query(sql).bind(loop_id).bind(i16::from(priority)).execute(pool).await?;
+    if done.rows_affected() == 0 { Err(unknown(loop_id)) } else { Ok(()) }
+}
+
 /// Says that the process lives; whether somebody wants it to drain.
 pub(super) async fn seen(pool: &PgPool, worker: &Worker) -> Done<bool> {
     let sql = "INSERT INTO workers (id, name, seen_at, is_desk, slots, version)

@@ -549,6 +549,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/gates/{iteration}/{gate}/stdout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All that a gate printed; 1 is the first gate */
+        get: operations["get_loops_id_gates_iteration_gate_stdout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/iterations": {
         parameters: {
             query?: never;
@@ -783,6 +800,23 @@ export interface paths {
         put?: never;
         /** Roll back to an iteration */
         post: operations["post_loops_id_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/sizes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files and lines that each iteration changed */
+        get: operations["get_loops_id_sizes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3185,6 +3219,17 @@ export interface components {
              *     }
              */
             usage: components["schemas"]["Usage"];
+        };
+        /** @description How much an iteration changed. */
+        IterationSize: {
+            /** Format: uint64 */
+            added: number;
+            /** Format: uint64 */
+            files: number;
+            /** Format: uint32 */
+            iteration: number;
+            /** Format: uint64 */
+            removed: number;
         };
         IterationView: {
             /** Format: uint32 */
@@ -8450,9 +8495,80 @@ export interface operations {
             };
         };
     };
+    get_loops_id_gates_iteration_gate_stdout: {
+        parameters: {
+            query?: {
+                /** @description At most so many bytes, 256 KiB if not said, 4 MiB at most. */
+                limit?: number | null;
+                offset?: number;
+                /** @description The run that printed this, as `output_sha256` in its report. */
+                sha256?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                iteration: string;
+                gate: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All that a gate printed; 1 is the first gate */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_loops_id_iterations: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -8510,7 +8626,12 @@ export interface operations {
     };
     get_loops_id_journal: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Events after the one with this number, as in its `seq`. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -9574,6 +9695,69 @@ export interface operations {
             };
         };
     };
+    get_loops_id_sizes: {
+        parameters: {
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Files and lines that each iteration changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IterationSize"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_loops_id_steer: {
         parameters: {
             query?: never;
@@ -9808,7 +9992,12 @@ export interface operations {
     };
     get_loops_id_turns: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;

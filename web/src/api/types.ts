@@ -17,6 +17,7 @@ export type TurnKey = Schemas["TurnKey"];
 export type TurnView = Schemas["TurnView"];
 export type Timeline = Schemas["Timeline"];
 export type DiffView = Schemas["DiffView"];
+export type IterationSize = Schemas["IterationSize"];
 export type FileDiff = Schemas["FileDiff"];
 export type FindingsView = Schemas["FindingsView"];
 export type SectionSummary = Schemas["SectionSummary"];

@@ -5,13 +5,15 @@ import { Size } from "../loop/DiffStat";
 import { Eye, Message } from "../ui/icons";
 import type { Notes } from "./notes";
 
-const LETTER: Record<string, { sign: string; look: string }> = {
+type Known = "added" | "modified" | "deleted" | "renamed" | "copied";
+const LETTER: Record<Known, { sign: string; look: string }> = {
   added: { sign: "A", look: "text-good" }, modified: { sign: "M", look: "text-accent" }, deleted: { sign: "D", look: "text-bad" }, renamed: { sign: "R", look: "text-ask" }, copied: { sign: "C", look: "text-ask" },
 };
 
 export function FileSign({ status }: { status: string }) {
-  const { sign, look } = LETTER[status] ?? { sign: "?", look: "text-soft" };
-  return <span title={status} className={clsx("w-3 shrink-0 font-mono text-xs font-bold", look)}>{sign}</span>;
+  const { t } = useTranslation();
+  const { sign, look } = LETTER[status as Known] ?? { sign: "?", look: "text-soft" };
+  return <span title={status in LETTER ? t(`diff.status_${status as Known}`) : status} className={clsx("w-3 shrink-0 font-mono text-xs font-bold", look)}>{sign}</span>;
 }
 
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);

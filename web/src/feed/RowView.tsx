@@ -8,13 +8,14 @@ import { Chevron, Cross, Tool } from "../ui/icons";
 import { plain } from "./ansi";
 import { AnsiText, Marked } from "./AnsiText";
 import { EventLine } from "./EventLine";
+import { MarkdownLine } from "./MarkdownLine";
 import { ReviewBlock } from "./ReviewBlock";
 import type { Row, ToolRow } from "./rows";
 
 export const RowView = memo(function RowView({ row, find, output }: { row: Row; find: string | undefined; output: string | undefined }) {
   switch (row.kind) {
     case "text":
-      return <div className="output px-3"><AnsiText text={row.text} style={row.style} find={find} /></div>;
+      return <div className={clsx("output px-3", row.code && "bg-sunken")}>{find || row.code ? <AnsiText text={row.text} style={row.style} find={find} /> : <MarkdownLine text={row.text} style={row.style} />}</div>;
     case "thinking":
       return <div className="output border-l-2 border-line px-3 text-soft italic"><AnsiText text={row.text} style={row.style} find={find} /></div>;
     case "stderr":

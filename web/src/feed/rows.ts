@@ -18,6 +18,8 @@ export interface TextRow extends Base {
   text: string;
   /** The style that the line begins with. */
   style: Style;
+  /** It is in a block of code, or opens or closes one: no Markdown in it. */
+  code?: boolean;
 }
 
 export interface ToolRow extends Base {
@@ -72,6 +74,8 @@ export class RowMaker {
   /** The review block that is being written. */
   private block: TextRow | undefined;
   private style: Style = {};
+  /** What opened the block of code that is being written. */
+  private fence: string | undefined;
   private tools = new Map<string, ToolRow>();
 
   make(id: string, item: FeedItem): Row[] {
@@ -118,6 +122,7 @@ export class RowMaker {
   private end() {
     this.open = undefined;
     this.block = undefined;
+    this.fence = undefined;
     this.style = {};
   }
 
@@ -144,22 +149,34 @@ export class RowMaker {
         rest = rest.slice(room);
         this.style = parseLine(open.text, open.style).style;
         if (!rest) {
-          if (reviews && whole) this.begin(open);
+          if (whole) this.ended(open, reviews);
           return;
         }
       }
       for (let part = 0; part === 0 || rest; part += 1) {
         const row: TextRow = { key: `${id}/${index}.${part}`, at, kind, text: rest.slice(0, LONGEST), style: this.style };
+        if (this.fence) row.code = true;
         rest = rest.slice(LONGEST);
         if (row.text.includes("\u001b")) this.style = parseLine(row.text, this.style).style;
         rows.push(row);
       }
-      if (reviews && whole) this.begin(rows.at(-1) as TextRow);
+      if (whole) this.ended(rows.at(-1) as TextRow, reviews);
     });
     const last = rows.at(-1) as TextRow | undefined;
     if (ended) this.open = undefined;
     else if (last && !(reviews && this.block)) this.open = last;
     return rows;
+  }
+
+  /** The line is complete. */
+  private ended(line: TextRow, reviews: boolean) {
+    if (reviews) this.begin(line);
+    if (line.kind !== "text") return;
+    const fence = /^ {0,3}(`{3,}|~{3,})/.exec(line.text)?.[1];
+    if (!fence) return;
+    if (!this.fence) this.fence = fence;
+    else if (fence.startsWith(this.fence) && line.text.trim() === fence) this.fence = undefined;
+    line.code = true;
   }
 
   /** From here on it is a review, if the line opens one. */

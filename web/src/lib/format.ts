@@ -48,12 +48,25 @@ export function commit(hash: string): string {
   return hash.slice(0, 8);
 }
 
+/** Making one takes longer than using it a hundred times; a list asks for many. */
+function kept<T>(make: (language: string) => T): (language: string) => T {
+  const made = new Map<string, T>();
+  return (language) => {
+    const there = made.get(language) ?? make(language);
+    made.set(language, there);
+    return there;
+  };
+}
+
+const relative = kept((language) => new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "narrow" }));
+const ofDay = kept((language) => new Intl.DateTimeFormat(language, { hour: "numeric", minute: "numeric", second: "numeric", hour12: false }));
+
 /** Since then, in the language's own words. */
 export function ago(at: string | null | undefined, now: number, language: string): string {
   const then = at ? Date.parse(at) : Number.NaN;
   if (Number.isNaN(then)) return "";
   const seconds = Math.round((then - now) / 1000);
-  const words = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "narrow" });
+  const words = relative(language);
   const size = Math.abs(seconds);
   if (size < 60) return words.format(seconds, "second");
   if (size < 3600) return words.format(Math.trunc(seconds / 60), "minute");
@@ -64,7 +77,7 @@ export function ago(at: string | null | undefined, now: number, language: string
 export function clock(at: string, language: string): string {
   const then = new Date(at);
   if (Number.isNaN(then.getTime())) return "";
-  return then.toLocaleTimeString(language, { hour12: false });
+  return ofDay(language).format(then);
 }
 
 export function moment(at: string | null | undefined, language: string): string {

@@ -1,7 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { get, query } from "../api/client";
-import type { DiffView, LoopView } from "../api/types";
+import type { DiffView, IterationSize, LoopView } from "../api/types";
 import { Loading } from "../ui/primitives";
 
 /** Up to an iteration or the latest; from the one before, the base, an iteration or the merge target. */
@@ -10,6 +10,19 @@ export function useDiff(loop: Pick<LoopView, "id">, iteration?: number, since?: 
     queryKey: ["loop", loop.id, "diff", iteration ?? "all", since ?? ""],
     queryFn: ({ signal }) => get<DiffView>(`/api/loops/${encodeURIComponent(loop.id)}/diff${query({ iteration, ...(since === "target" ? { target: "true" } : { since }) })}`, signal),
     staleTime: 10_000,
+    retry: false,
+  });
+}
+
+/** How much each iteration changed; a checkpoint is what changes it, not each event. */
+export function useSizes(loop: Pick<LoopView, "id" | "history"> | undefined) {
+  const checkpoints = loop?.history.map((record) => record.checkpoint.commit ?? "").join(" ") ?? "";
+  return useQuery({
+    queryKey: ["sizes", loop?.id, checkpoints],
+    enabled: checkpoints !== "",
+    queryFn: ({ signal }) => get<IterationSize[]>(`/api/loops/${encodeURIComponent(loop?.id ?? "")}/sizes`, signal),
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
 }

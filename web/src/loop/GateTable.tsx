@@ -12,7 +12,7 @@ export function GateTable({ loop, base }: { loop: LoopView; base: ReadonlyMap<st
   if (loop.gates.length === 0) return <p className="text-sm text-soft">{t("overview.no_gates")}</p>;
   return (
     <table data-gates className="w-full table-fixed text-xs">
-      <thead><tr className="text-left text-faint"><th scope="col" className="w-1/2 py-0.5 font-normal">{t("preview.gate")}</th><th scope="col" className="px-2 align-bottom font-normal">{t("overview.on_base")}</th><th scope="col" className="font-normal">{t("overview.now")}</th></tr></thead>
+      <thead><tr className="text-left text-faint"><th scope="col" className="py-0.5 font-normal">{t("preview.gate")}</th><th scope="col" className="w-20 px-2 font-normal">{t("overview.on_base")}</th><th scope="col" className="w-24 font-normal">{t("overview.now")}</th></tr></thead>
       <tbody>
         {loop.gates.map((gate) => (
           <tr key={gate.command} className="border-t border-line align-baseline">

@@ -8,7 +8,7 @@ import type { Verb } from "../loops/actions";
 import { tokensOf } from "../loops/figures";
 import { AgentName, Bar, Cost, Elapsed, Gates, Iterations, MergedMark } from "../loops/parts";
 import { CopyText } from "../ui/CopyText";
-import { Branch, Chevron, Message, More, Pause, Play, Stop } from "../ui/icons";
+import { Branch, Chevron, Cross, Message, More, Pause, Play, Stop } from "../ui/icons";
 import { Menu, MenuItem } from "../ui/Menu";
 import { Button, IconButton } from "../ui/primitives";
 import { StatusBadge, canResume, isOpen } from "../ui/status";
@@ -38,11 +38,12 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
       <div className="flex items-center gap-x-3">
         <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
         <span className="max-sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
-        {loop.merged ? <span className="max-sm:hidden"><MergedMark merged={loop.merged} /></span> : null}
+        <span className="max-sm:hidden"><MergeState loop={loop} /></span>
         <Actions loop={loop} onAsk={onAsk} onPause={onPause} />
       </div>
       <div className="mt-1 flex items-center gap-2">
         <span className="sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
+        {loop.merged || loop.merge_refused ? <span className="shrink-0 sm:hidden"><MergeState loop={loop} /></span> : null}
         <p className="min-w-0 text-sm break-words text-soft max-sm:truncate sm:line-clamp-2" title={loop.goal}>{loop.goal}</p>
       </div>
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">
@@ -58,6 +59,15 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
       </dl>
     </div>
   );
+}
+
+/** Merged, refused, or not yet: said of work that could be merged. */
+function MergeState({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  if (loop.merged) return <MergedMark merged={loop.merged} />;
+  if (isOpen(loop.status) || !canMerge(loop)) return null;
+  const refused = Boolean(loop.merge_refused);
+  return <span data-merge-state className={clsx("inline-flex items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap", refused ? "bg-bad-soft text-bad" : "bg-idle-soft text-soft")}>{refused ? <Cross className="size-3.5" /> : <Branch className="size-3.5" />}{t(refused ? "loop.merge_refused" : "loop.unmerged")}</span>;
 }
 
 /** The group that a loop is a try of, and the loop that it was forked from. */

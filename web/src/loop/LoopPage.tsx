@@ -101,7 +101,7 @@ function Loaded({ loop }: { loop: LoopView }) {
         </Tabs.List>
         <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
           <Suspense fallback={<Loading lines={8} />}>
-            {tab === "overview" ? <Overview loop={loop} wish={feed.wish} iteration={search.iteration} onShow={show} onAsk={(verb, number) => ask({ verb, loop, iteration: number })} /> : null}
+            {tab === "overview" ? <Overview loop={loop} feed={feed} iteration={search.iteration} onShow={show} onAsk={(verb, number) => ask({ verb, loop, iteration: number })} /> : null}
             {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
             {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
             {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} since={search.since} onShow={show} onAsk={(verb, text, onDone) => ask({ verb, loop, text, onDone })} /> : null}

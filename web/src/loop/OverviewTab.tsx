@@ -4,7 +4,7 @@ import type { LoopView } from "../api/types";
 import type { Verb } from "../loops/actions";
 import { Branch, Cross } from "../ui/icons";
 import { Button, IconButton, Loading, Problem } from "../ui/primitives";
-import { DiffStat } from "./DiffStat";
+import { DiffStat, useSizes } from "./DiffStat";
 import { forkPoints } from "./fork";
 import { OpenFindings } from "./FindingsTab";
 import { GateTable } from "./GateTable";
@@ -19,18 +19,20 @@ import { asksForReview } from "./phase";
 import { RefusalCard } from "./RefusalCard";
 import { ReviewCard } from "./ReviewCard";
 import { baseGates, cellsOf, refusalOf } from "./story";
-import type { Wish } from "./useFeed";
+import type { Feed } from "./useFeed";
+import { LiveWords } from "./LiveWords";
 import { LastWords } from "./Words";
 
 /** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */
-export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { loop: LoopView; wish: Wish; iteration: number | undefined; onShow: Show; onAsk: (verb: Verb, iteration?: number) => void }) {
+export default function OverviewTab({ loop, feed, iteration, onShow, onAsk }: { loop: LoopView; feed: Feed; iteration: number | undefined; onShow: Show; onAsk: (verb: Verb, iteration?: number) => void }) {
   const { t } = useTranslation();
   const timeline = useTimeline(loop);
+  const sizes = useSizes(loop);
   const story = useMemo(() => {
     if (!timeline.data) return null;
-    const cells = cellsOf(loop, timeline.data);
+    const cells = cellsOf(loop, timeline.data, sizes.data);
     return { cells, refusal: refusalOf(timeline.data, cells), base: baseGates(timeline.data), longest: longestTurn(timeline.data.iterations) };
-  }, [loop, timeline.data]);
+  }, [loop, timeline.data, sizes.data]);
   if (timeline.error && !timeline.data) return <Problem error={timeline.error} onRetry={() => void timeline.refetch()} />;
   if (!story || !timeline.data) return <Loading lines={8} />;
   const opened = timeline.data.iterations.find((each) => each.iteration === iteration);
@@ -40,7 +42,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
     <div data-overview className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="min-w-0 space-y-3">
         {loop.questions.filter((question) => question.open && isOpen(loop.status)).map((question) => <AnswerCard key={question.id} loop={loop} question={question} />)}
-        {asks ? <ReviewCard loop={loop} turns={turns} onShow={onShow} onAsk={onAsk} /> : <NextCard loop={loop} wish={wish} onAsk={onAsk} />}
+        {asks ? <ReviewCard loop={loop} turns={turns} base={story.base} onShow={onShow} onAsk={onAsk} /> : <NextCard loop={loop} wish={feed.wish} onAsk={onAsk} />}
         {loop.merge_refused ? <MergeRefusal loop={loop} refused={loop.merge_refused} onAsk={onAsk} /> : null}
         {story.cells.length > 0 ? (
           <Part title={t("loop.iterations")}>
@@ -58,8 +60,8 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
             ) : null}
           </Part>
         ) : null}
-        {story.refusal ? <RefusalCard refusal={story.refusal} over={!isOpen(loop.status)} onShow={onShow} /> : null}
-        {asks ? null : <LastWords turns={turns} onShow={onShow} />}
+        {story.refusal ? <RefusalCard loop={loop} refusal={story.refusal} over={!isOpen(loop.status)} onShow={onShow} /> : null}
+        {asks ? null : isOpen(loop.status) ? <LiveWords loop={loop} feed={feed} onShow={onShow} /> : <LastWords turns={turns} onShow={onShow} />}
       </div>
       <div className="min-w-0 space-y-3">
         <Part title={t("loop.gates")}><GateTable loop={loop} base={story.base} /></Part>

@@ -7,7 +7,9 @@ import type { LoopView } from "../api/types";
 import { clear } from "../lib/clear";
 import { bytes } from "../lib/format";
 import { lineDiff, shortened, type Same } from "../lib/lineDiff";
+import { remember, remembered } from "../lib/storage";
 import { say } from "../lib/toast";
+import { AgentText } from "../ui/AgentText";
 import { Message } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
@@ -28,6 +30,7 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
   const { t } = useTranslation();
   const turns = useTurns(loop);
   const [compares, compare] = useState(false);
+  const [raw, showRaw] = useState(() => remembered("prompts") === "raw");
   const all = turns.data ?? [];
   const chosen = all.find((each) => each.turn === turn) ?? all.at(-1);
   const earlier = chosen ? all.slice(0, all.indexOf(chosen)).findLast((each) => each.role === chosen.role) : undefined;
@@ -44,11 +47,14 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
         {chosen.prompt_bytes != null ? <span className="figures text-xs text-soft">{bytes(chosen.prompt_bytes)}</span> : null}
         <Button small disabled={!prompt.data} onClick={() => void navigator.clipboard.writeText(prompt.data ?? "").then(() => say(t("prompts.copied")))}>{t("action.copy")}</Button>
         <Button small aria-pressed={compares} tone={compares ? "accent" : "plain"} disabled={!earlier} onClick={() => compare(!compares)}>{t("prompts.compare")}</Button>
+        <div role="group" aria-label={t("diff.mode")} className="flex">
+          {[false, true].map((one) => <Button key={String(one)} small disabled={compares} aria-pressed={raw === one} tone={raw === one ? "accent" : "plain"} onClick={() => { showRaw(one); remember("prompts", one ? "raw" : null); }}>{t(one ? "review.as_written" : "prompts.formatted")}</Button>)}
+        </div>
       </div>
       {prompt.isPending ? <Loading /> : null}
       {prompt.error ? <Problem error={prompt.error} onRetry={() => void prompt.refetch()} /> : null}
       {prompt.data !== undefined && both ? <Changed before={before.data} after={prompt.data} earlier={earlier.turn} /> : null}
-      {prompt.data !== undefined && !both ? <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="card px-3 py-2"><Parts text={prompt.data} loop={loop} /></div> : null}
+      {prompt.data !== undefined && !both ? <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="card px-3 py-2"><Parts text={prompt.data} loop={loop} raw={raw} /></div> : null}
     </div>
   );
 }
@@ -57,13 +63,13 @@ const MARK: Record<PartKind, string> = { goal: "border-l-accent", gates: "border
 const isHeading = (line: string) => /^#{1,6} \S/.test(line) || /^<\/?[a-z_-]+>$/.test(line);
 
 /** Each part under its name. */
-function Parts({ text, loop }: { text: string; loop: LoopView }) {
+function Parts({ text, loop, raw }: { text: string; loop: LoopView; raw: boolean }) {
   const { t } = useTranslation();
   const parts = useMemo(() => promptParts(text, { goal: loop.goal, promise: "<promise>", messages: loop.steering.map((message) => message.text) }), [text, loop.goal, loop.steering]);
   return parts.map((part, index) => (
     <section key={index} data-part={part.kind} aria-label={t(`prompts.part_${part.kind}`)} className={clsx("mb-2 border-l-4 pl-2.5", MARK[part.kind])}>
       <p className="font-sans text-xs text-faint">{t(`prompts.part_${part.kind}`)}</p>
-      <pre className="output">{part.lines.map((line, at) => <span key={at} className={clsx(isHeading(line) && "font-bold text-accent")}>{clear(line)}{"\n"}</span>)}</pre>
+      {raw ? <pre className="output">{part.lines.map((line, at) => <span key={at} className={clsx(isHeading(line) && "font-bold text-accent")}>{clear(line)}{"\n"}</span>)}</pre> : <div className="text-sm"><AgentText text={part.lines.join("\n")} /></div>}
     </section>
   ));
 }

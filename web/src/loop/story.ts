@@ -1,6 +1,6 @@
 // What an overview tells, taken from the loop's journal and its timeline.
 
-import type { GateReport, IterationView, LoopView, Mark, RefusedBecause, Timeline } from "../api/types";
+import type { GateReport, IterationSize, IterationView, LoopView, Mark, RefusedBecause, Timeline } from "../api/types";
 
 /** How an iteration ended, or that it has not. */
 export type Verdict = "accepted" | "refused" | "undone" | "unchanged" | "failing" | "changed" | "running";
@@ -10,11 +10,16 @@ export interface Cell {
   verdict: Verdict;
   /** None before the checkpoint. */
   files: number | null;
+  /** None before the checkpoint, or where git cannot tell. */
+  lines: { added: number; removed: number } | null;
   gates: readonly ("pass" | "fail" | "skipped")[];
   claim: boolean;
   cost: number | null;
   durationMs: number | null;
 }
+
+/** Which of the gates it is counts from 0. */
+export type FailedGate = GateReport & { index: number };
 
 export interface Refusal {
   iteration: number;
@@ -25,7 +30,7 @@ export interface Refusal {
   /** Findings that were open after its review. */
   open: number;
   /** The last report of each gate that failed in that iteration. */
-  gates: GateReport[];
+  gates: FailedGate[];
 }
 
 const eventsOf = (marks: readonly Mark[]) => marks.map((mark) => mark.event);
@@ -44,14 +49,16 @@ function verdictOf(iteration: IterationView, record: LoopView["history"][number]
 }
 
 /** One for each iteration, the oldest first. */
-export function cellsOf(loop: LoopView, timeline: Timeline): Cell[] {
+export function cellsOf(loop: LoopView, timeline: Timeline, sizes: readonly IterationSize[] = []): Cell[] {
   const records = new Map(loop.history.map((record) => [record.iteration, record]));
+  const sizeOf = new Map(sizes.map((size) => [size.iteration, size]));
   return timeline.iterations.map((iteration) => {
     const record = records.get(iteration.iteration);
     const costs = iteration.turns.map((turn) => turn.usage?.cost_usd).filter((cost) => cost != null);
     return {
       iteration: iteration.iteration,
       verdict: verdictOf(iteration, record, loop),
+      lines: (record && sizeOf.get(iteration.iteration)) ?? null,
       files: record ? record.checkpoint.files_changed : null,
       gates: record?.gates ?? [],
       claim: record?.claim ?? iteration.turns.some((turn) => turn.claim),
@@ -61,9 +68,9 @@ export function cellsOf(loop: LoopView, timeline: Timeline): Cell[] {
   });
 }
 
-function failedIn(iteration: IterationView): GateReport[] {
-  const reports = new Map<string, GateReport>();
-  for (const event of eventsOf(iteration.marks)) if (event.type === "gate_ended" && event.gate.iteration > 0) reports.set(event.report.command, event.report);
+function failedIn(iteration: IterationView): FailedGate[] {
+  const reports = new Map<string, FailedGate>();
+  for (const event of eventsOf(iteration.marks)) if (event.type === "gate_ended" && event.gate.iteration > 0) reports.set(event.report.command, { ...event.report, index: event.gate.index });
   return [...reports.values()].filter((report) => report.verdict !== "pass");
 }
 

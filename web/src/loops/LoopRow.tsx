@@ -22,25 +22,30 @@ interface Props {
   loop: LoopSummary;
   selected: boolean;
   marked: boolean;
-  onSelect: () => void;
-  /** With Shift, everything from the last mark to here. */
-  onMark: (range: boolean) => void;
-  onAsk: (verb: Verb) => void;
-  onPause: () => void;
+  on: RowHandlers;
 }
 
-export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect, onMark, onAsk, onPause }: Props) {
+/** The same functions for every row and each time, so that scrolling renders only rows that come into sight. */
+export interface RowHandlers {
+  select: (loop: LoopSummary) => void;
+  /** With a range, everything from the last mark to here. */
+  mark: (loop: LoopSummary, range: boolean) => void;
+  ask: (loop: LoopSummary, verb: Verb) => void;
+  pause: (loop: LoopSummary) => void;
+}
+
+export const LoopRow = memo(function LoopRow({ loop, selected, marked, on }: Props) {
   const { t } = useTranslation();
   const status = statusName(loop.status);
   const open = isOpen(loop.status);
   return (
     <article data-state={stateOf(loop)} className={clsx(COLUMNS, "card mb-1.5 grid items-center gap-y-1.5 px-3 py-2", selected && "ring-2 ring-accent", marked && "border-accent bg-accent-soft")}>
       <div className="flex items-center gap-1">
-        <label className="flex size-6 items-center justify-center max-sm:hidden"><input type="checkbox" aria-label={t("bulk.mark", { name: loop.name })} checked={marked} onChange={(event) => onMark((event.nativeEvent as MouseEvent).shiftKey)} className="size-4 accent-accent" /></label>
+        <label className="flex size-6 items-center justify-center max-sm:hidden"><input type="checkbox" aria-label={t("bulk.mark", { name: loop.name })} checked={marked} onChange={(event) => on.mark(loop, (event.nativeEvent as MouseEvent).shiftKey)} className="size-4 accent-accent" /></label>
         <StatusShape status={status} outcome={loop.outcome} className="size-5" />
       </div>
       <div className="min-w-0">
-        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex min-h-6 flex-wrap items-baseline gap-x-2">
+        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={() => on.select(loop)} className="flex min-h-6 flex-wrap items-baseline gap-x-2">
           <span className="min-w-0 truncate font-semibold">{loop.name}</span>
           <Standing loop={loop} />
           <span title={loop.goal} className="min-w-0 flex-1 basis-40 truncate text-sm text-soft max-sm:basis-full">{loop.goal}</span>
@@ -48,7 +53,7 @@ export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect,
         <Doing loop={loop} />
         {loop.last_words ? <LastWords words={loop.last_words} /> : null}
       </div>
-      <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={onAsk} onPause={onPause} /></div>
+      <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={(verb) => on.ask(loop, verb)} onPause={() => on.pause(loop)} /></div>
       <div className="col-span-3 grid grid-cols-[3rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
         <div className="lg:col-start-3 lg:row-start-1"><Iterations loop={loop} /></div>
         <div className="lg:col-start-4 lg:row-start-1"><Gates gates={loop.gates} /></div>
@@ -98,7 +103,7 @@ function LastWords({ words }: { words: string }) {
 }
 
 /** The main action has a name; the others are icons. */
-function Actions({ loop, onAsk, onPause }: Pick<Props, "loop" | "onAsk" | "onPause">) {
+function Actions({ loop, onAsk, onPause }: Pick<Props, "loop"> & { onAsk: (verb: Verb) => void; onPause: () => void }) {
   const { t } = useTranslation();
   const open = isOpen(loop.status);
   const asks = loop.status === "awaiting_review";

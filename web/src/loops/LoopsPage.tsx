@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useDeferredValue, useEffect, useImperativeHandle, useMemo, useRef, useState, type RefObject } from "react";
 import { useTranslation } from "react-i18next";
 import { isUnauthorised } from "../api/client";
 import type { LoopSummary } from "../api/types";
@@ -15,7 +15,7 @@ import { Unauthorised } from "../app/Unauthorised";
 import { ActionDialog, useAct, type Asked } from "./actions";
 import { arrange, choicesOf, stateOf, type Shown, type View } from "./arrange";
 import { BulkBar } from "./BulkBar";
-import { LoopRow, LoopRowHead } from "./LoopRow";
+import { LoopRow, LoopRowHead, type RowHandlers } from "./LoopRow";
 import { NoLoops } from "./NoLoops";
 import { TotalsBar } from "./TotalsBar";
 import { useLoops } from "./useLoops";
@@ -30,32 +30,25 @@ export function LoopsPage() {
   const [selected, select] = useState<string | null>(null);
   const act = useAct();
   const box = useRef<HTMLInputElement>(null);
-  const scroller = useRef<HTMLDivElement>(null);
+  const list = useRef<ListHandle>(null);
   const words = useDeferredValue(search.q ?? "");
   const shown = useMemo(() => arrange(loops.data ?? [], { ...search, q: words }), [loops.data, words, search]);
   const choices = useMemo(() => choicesOf(loops.data ?? []), [loops.data]);
-  const virtual = useVirtualizer({
-    count: shown.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: (index) => (shown[index]?.type === "group" ? 36 : 68),
-    getItemKey: (index) => (shown[index] as Shown).key,
-    overscan: 8,
-  });
   const change = (part: View) =>
     void navigate({ to: "/", search: Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)), replace: true });
 
-  const rows = shown.flatMap((row, index) => (row.type === "loop" ? [{ loop: row.loop, index }] : []));
+  const rows = useMemo(() => shown.flatMap((row, index) => (row.type === "loop" ? [{ loop: row.loop, index }] : [])), [shown]);
   const at = rows.findIndex((row) => row.loop.id === selected);
   const current = rows[at]?.loop;
   const move = (by: number) => {
     const next = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
     if (!next) return;
     select(next.loop.id);
-    virtual.scrollToIndex(next.index);
+    list.current?.scrollTo(next.index);
     requestAnimationFrame(() => document.getElementById(`loop-${next.loop.id}`)?.focus());
   };
   const [marks, setMarks] = useState<{ ids: ReadonlySet<string>; last: string | null }>({ ids: new Set(), last: null });
-  const marked = rows.filter((row) => marks.ids.has(row.loop.id)).map((row) => row.loop);
+  const marked = useMemo(() => rows.filter((row) => marks.ids.has(row.loop.id)).map((row) => row.loop), [rows, marks]);
   const clearMarks = () => setMarks({ ids: new Set(), last: null });
   const mark = (id: string, range = false) =>
     setMarks(({ ids, last }) => {
@@ -67,6 +60,7 @@ export function LoopsPage() {
     });
   const markAll = (members: readonly LoopSummary[]) => setMarks(({ ids }) => ({ ids: new Set([...ids, ...members.map((loop) => loop.id)]), last: null }));
   const pause = (loop: LoopSummary) => (isOpen(loop.status) ? act.mutate({ loop, verb: "pause" }) : canResume(loop.status) ? ask({ verb: "resume", loop }) : undefined);
+  const on = useHandlers({ select: (loop) => select(loop.id), mark: (loop, range) => mark(loop.id, range), markAll, ask: (loop, verb) => ask({ verb, loop }), pause });
   useKeys({
     "/": () => box.current?.focus(),
     j: () => move(1),
@@ -97,28 +91,72 @@ export function LoopsPage() {
       {loops.error && !loops.data ? <Problem error={loops.error} onRetry={() => void loops.refetch()} /> : null}
       {loops.data?.length === 0 ? <NoLoops /> : null}
       {loops.data && loops.data.length > 0 && rows.length === 0 ? <Empty icon={<Search />} title={t("loops.none_match")} /> : null}
-      <div ref={scroller} className="min-h-0 grow overflow-auto px-2 pb-4 sm:px-4">
-        {rows.length > 0 ? <LoopRowHead /> : null}
-        <div role="list" aria-label={t("nav.loops")} className="relative" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map((item) => {
-            const row = shown[item.index] as Shown;
-            return (
-              <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
-                {row.type === "group" ? (
-                  <GroupHead group={row} onMark={() => markAll(row.members)} />
-                ) : (
-                  <LoopRow loop={row.loop} selected={row.loop.id === selected} marked={marks.ids.has(row.loop.id)} onMark={(range) => mark(row.loop.id, range)} onSelect={() => select(row.loop.id)} onAsk={(verb) => ask({ verb, loop: row.loop })} onPause={() => pause(row.loop)} />
-                )}
-              </div>
-            );
-          })}
-        </div>
-      </div>
+      <List handle={list} shown={shown} selected={selected} marks={marks.ids} on={on} />
       {marked.length > 0 ? <BulkBar marked={marked} onClear={clearMarks} /> : null}
       <ActionDialog asked={asked} onClose={() => ask(null)} />
     </div>
   );
 }
+
+interface ListHandlers extends RowHandlers {
+  markAll: (members: readonly LoopSummary[]) => void;
+}
+
+/** The newest of each function behind one that stays the same. */
+function useHandlers(newest: ListHandlers): ListHandlers {
+  const current = useRef(newest);
+  useEffect(() => {
+    current.current = newest;
+  });
+  return useMemo(() => ({
+    select: (loop) => current.current.select(loop),
+    mark: (loop, range) => current.current.mark(loop, range),
+    markAll: (members) => current.current.markAll(members),
+    ask: (loop, verb) => current.current.ask(loop, verb),
+    pause: (loop) => current.current.pause(loop),
+  }), []);
+}
+
+interface ListHandle {
+  scrollTo: (index: number) => void;
+}
+
+interface ListProps {
+  handle: RefObject<ListHandle | null>;
+  shown: readonly Shown[];
+  selected: string | null;
+  marks: ReadonlySet<string>;
+  on: ListHandlers;
+}
+
+/** What scrolls. It renders by itself: with the bars above it, each step of the wheel would cost several times as much. */
+const List = memo(function List({ handle, shown, selected, marks, on }: ListProps) {
+  const { t } = useTranslation();
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => (shown[index]?.type === "group" ? 36 : 68),
+    getItemKey: (index) => (shown[index] as Shown).key,
+    overscan: 8,
+  });
+  useImperativeHandle(handle, () => ({ scrollTo: (index) => virtual.scrollToIndex(index) }), [virtual]);
+  return (
+    <div ref={scroller} className="min-h-0 grow overflow-auto px-2 pb-4 sm:px-4">
+      {shown.length > 0 ? <LoopRowHead /> : null}
+      <div role="list" aria-label={t("nav.loops")} className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map((item) => {
+          const row = shown[item.index] as Shown;
+          return (
+            <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
+              {row.type === "group" ? <GroupHead group={row} onMark={() => on.markAll(row.members)} /> : <LoopRow loop={row.loop} selected={row.loop.id === selected} marked={marks.has(row.loop.id)} on={on} />}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+});
 
 function GroupHead({ group, onMark }: { group: Extract<Shown, { type: "group" }>; onMark: () => void }) {
   const { t } = useTranslation();

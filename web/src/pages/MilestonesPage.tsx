@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { useState } from "react";
@@ -66,7 +66,7 @@ export function MilestonesPage() {
       {!place.ready || (board.isPending && place.project) ? <Loading /> : null}
       {board.error ? <Problem error={board.error} onRetry={() => void board.refetch()} /> : null}
       {(board.data?.broken ?? []).map((text, index) => <Problem key={index} error={new Error(text)} />)}
-      {board.data && all.length === 0 ? <Empty icon={<Flag />} title={t("milestones.none")}>{t("milestones.none_hint")}</Empty> : null}
+      {board.data && all.length === 0 ? <Empty icon={<Flag />} title={t("milestones.none")}>{t("milestones.none_hint")}<Elsewhere place={place} /></Empty> : null}
       {all.length > 0 ? (
         <div className="grid gap-3 md:grid-cols-2 xl:grid-cols-4">
           {COLUMNS.map((column) => {
@@ -90,6 +90,19 @@ export function MilestonesPage() {
     </div>
   );
 }
+
+/** Where there are milestones, if there are none here. */
+function Elsewhere({ place }: { place: ReturnType<typeof useProject> }) {
+  const { t } = useTranslation();
+  const others = place.projects.filter((each) => each.path !== place.project).slice(0, MOST_PROJECTS);
+  const boards = useQueries({ queries: others.map(({ path }) => ({ queryKey: ["milestones", path], queryFn: ({ signal }: { signal: AbortSignal }) => get<MilestoneBoard>(`/api/milestones${query({ project: path })}`, signal) })) });
+  const found = others.flatMap((project, index) => { const count = boards[index]?.data?.milestones.length ?? 0; return count > 0 ? [{ ...project, count }] : []; });
+  if (found.length === 0) return null;
+  return <span data-elsewhere className="mt-3 flex flex-wrap items-center justify-center gap-2">{t("milestones.elsewhere")}{found.map(({ path, name, count }) => <Button key={path} small title={path} onClick={() => place.choose(path)}>{name} <span className="figures text-soft">{count}</span></Button>)}</span>;
+}
+
+/** So many are asked. */
+const MOST_PROJECTS = 24;
 
 interface CardProps {
   milestone: MilestoneReport;

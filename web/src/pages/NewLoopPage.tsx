@@ -152,7 +152,7 @@ export function NewLoopPage() {
         {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
         <Button type="submit" tone="accent" disabled={start.isPending || !valid} className="w-full sm:w-auto"><Play className="size-3.5" />{form.tries > 1 ? t("tries.start", { count: form.tries }) : t("new.start")}</Button>
       </div>
-      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
+      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} hasGoal={form.goal.trim() !== ""} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
     </form>
   );
 }

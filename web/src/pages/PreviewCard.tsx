@@ -7,13 +7,13 @@ import { Problem } from "../ui/primitives";
 import { TrustBox } from "./TrustBox";
 
 /** What will happen, before it does. */
-export function PreviewCard({ preview, error, blocked, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; blocked: boolean; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
+export function PreviewCard({ preview, error, blocked, hasGoal, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; blocked: boolean; hasGoal: boolean; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
   const { t } = useTranslation();
   return (
     <aside aria-label={t("new.preview")} className="card h-fit lg:sticky lg:top-4">
       <h2 className="border-b border-line px-4 py-2.5">{t("new.preview")}</h2>
       {error ? <Problem error={error} /> : null}
-      {!preview && !error ? <p className="px-4 py-6 text-sm text-soft">{t(blocked ? "new.preview_blocked" : "new.preview_empty")}</p> : null}
+      {!preview && !error ? <p className="px-4 py-6 text-sm text-soft">{t(blocked ? "new.preview_blocked" : hasGoal ? "new.preview_waits" : "new.preview_empty")}</p> : null}
       {preview && !error ? (
         <div className={clsx("transition-opacity", busy && "opacity-70")}>
           <dl className="grid grid-cols-[4.5rem_minmax(0,1fr)] gap-x-3 gap-y-1.5 px-4 py-3 text-sm">

@@ -1,9 +1,10 @@
 import clsx from "clsx";
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent, type RefObject } from "react";
+import { useMemo, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopView, Timeline } from "../api/types";
 import { useNow } from "../lib/clock";
 import { duration } from "../lib/format";
+import { useWidth } from "../lib/width";
 import type { Show } from "../loop/LoopPage";
 import { useRole } from "../loop/roles";
 import { Minus, Plus } from "../ui/icons";
@@ -14,6 +15,10 @@ import { LANES, barsOf, drawn, firstView, moved, rangeOf, ticksOf, zoomed, type 
 const LOOK: Record<Tone, string> = {
   work: "bg-accent", review: "bg-ask", good: "bg-good", bad: "bg-bad", wait: "bg-wait", idle: "bg-idle-soft border border-line-strong", live: "bg-run breathe",
 };
+/** On a bar of that ground. */
+const INK: Record<Tone, string> = { work: "text-accent-ink", review: "text-panel", good: "text-panel", bad: "text-panel", wait: "text-panel", idle: "text-ink", live: "text-panel" };
+/** A bar that is wider than this says which iteration it belongs to. */
+const NUMBERED = 26;
 const FILL: Record<Tone, string> = { work: "fill-accent", review: "fill-ask", good: "fill-good", bad: "fill-bad", wait: "fill-wait", idle: "fill-idle-soft", live: "fill-run" };
 
 /** Turns, gates, reviews, waits and pauses by role over time; what is in the view is chosen in the overview above it. */
@@ -62,7 +67,7 @@ export function TimelineGraph({ loop, timeline, onShow }: { loop: LoopView; time
           <Ticks view={view} width={width} />
           {lanes.map((lane) => (
             <div key={lane} data-lane={lane} className="relative h-7 border-t border-line">
-              {shown.filter((each) => each.lane === lane).map((each) => <BarView key={each.key} each={each} view={view} chosen={each.key === chosen} onOpen={() => (each.bar ? choose(each.key === chosen ? null : each.key) : ask(zoomedTo(each, whole)))} />)}
+              {shown.filter((each) => each.lane === lane).map((each) => <BarView key={each.key} each={each} view={view} width={width} chosen={each.key === chosen} onOpen={() => (each.bar ? choose(each.key === chosen ? null : each.key) : ask(zoomedTo(each, whole)))} />)}
             </div>
           ))}
         </div>
@@ -73,19 +78,6 @@ export function TimelineGraph({ loop, timeline, onShow }: { loop: LoopView; time
 }
 
 const zoomedTo = (each: Range, whole: Range) => moved({ start: each.start - (each.end - each.start) * 0.2, end: each.end + (each.end - each.start) * 0.2 }, whole, 0);
-
-function useWidth(): [RefObject<HTMLDivElement | null>, number] {
-  const place = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(800);
-  useEffect(() => {
-    const box = place.current;
-    if (!box) return;
-    const watch = new ResizeObserver(() => setWidth(box.clientWidth || 800));
-    watch.observe(box);
-    return () => watch.disconnect();
-  }, []);
-  return [place, width];
-}
 
 function useLaneName() {
   const { t } = useTranslation();
@@ -102,16 +94,18 @@ function LaneNames({ lanes }: { lanes: readonly Lane[] }) {
   );
 }
 
-function BarView({ each, view, chosen, onOpen }: { each: Drawn; view: Range; chosen: boolean; onOpen: () => void }) {
+function BarView({ each, view, width, chosen, onOpen }: { each: Drawn; view: Range; width: number; chosen: boolean; onOpen: () => void }) {
   const { t } = useTranslation();
   const words = useBarWords();
   const length = view.end - view.start;
   const left = Math.max(0, ((each.start - view.start) / length) * 100);
   const right = Math.min(100, ((each.end - view.start) / length) * 100);
+  const number = each.bar?.about.type === "turn" ? each.bar.about.turn.iteration : each.bar?.about.type === "gate" ? each.bar.about.iteration : undefined;
+  const isWide = ((right - left) / 100) * width >= NUMBERED;
   const name = each.bar ? words(each.bar) : t("timeline.several", { count: each.count });
   return (
     <button type="button" data-bar={each.lane} data-tone={each.tone} aria-pressed={chosen} aria-label={name} title={name} onClick={onOpen} className="absolute inset-y-0 min-w-1.5" style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }}>
-      <span className={clsx("absolute inset-x-0 inset-y-1 overflow-hidden rounded-sm", LOOK[each.tone], chosen && "ring-2 ring-ink")} />
+      <span className={clsx("absolute inset-x-0 inset-y-1 overflow-hidden rounded-sm", LOOK[each.tone], chosen && "ring-2 ring-ink")}>{number !== undefined && number > 0 && isWide ? <span aria-hidden className={clsx("figures block px-1 text-left text-[11px] leading-5 font-semibold", INK[each.tone])}>{number}</span> : null}</span>
     </button>
   );
 }

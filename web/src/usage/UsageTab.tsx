@@ -30,17 +30,19 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
   const names = [...new Set(columns.flatMap((column) => [...column.parts.keys()]))];
   const nameOf = (name: string) => (split === "role" ? role(name as "coder") : name || t("usage.unknown_model"));
   const forecasts = forecastsOf(loop, turns.data, now);
+  // Nothing lies ahead of a loop that is done.
+  const over = loop.status === "completed";
   const limit = measure === "cost" ? forecasts.find((one) => one.limit === "budget") : forecasts.find((one) => one.limit === "tokens");
   const sums = columns.map(((total) => (column: { sum: number }) => (total += column.sum))(0));
   return (
     <div className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
-      {forecasts.length > 0 ? <Part title={t("usage.forecast")} wide><Forecasts forecasts={forecasts} /></Part> : null}
+      {forecasts.length > 0 ? <Part title={t(over ? "usage.used" : "usage.forecast")} wide><Forecasts forecasts={forecasts} over={over} /></Part> : null}
       <Part title={t("usage.per_iteration")} wide={!limit} action={<><Choice label={t("usage.measure")} options={MEASURES} value={measure} name={(one) => t(`usage.measure_${one}`)} onChange={setMeasure} /><Choice label={t("usage.split")} options={SPLITS} value={split} name={(one) => t(`usage.by_${one}`)} onChange={setSplit} /></>}>
         <Columns label={t("usage.per_iteration")} names={names.map(nameOf)} show={show} columns={columns.map((column) => ({ key: String(column.iteration), label: String(column.iteration), live: column.live, values: names.map((name) => column.parts.get(name) ?? 0), title: `${t("feed.iteration", { number: column.iteration })}: ${show(column.sum)}` }))} />
       </Part>
       {limit ? (
         <Part title={t("usage.up_to_limit")}>
-          <Rise label={t("usage.up_to_limit")} values={sums} limit={limit.max} each={limit.each} show={show} limitLabel={`${t(`usage.limit_${limit.limit}`)} ${show(limit.max)}`} />
+          <Rise label={t("usage.up_to_limit")} values={sums} limit={limit.max} each={over ? null : limit.each} show={show} limitLabel={`${t(`usage.limit_${limit.limit}`)} ${show(limit.max)}`} />
         </Part>
       ) : null}
       <Table title={t("usage.by_role")} rows={loop.usage.by_role.map((row) => ({ name: role(row.role), usage: row }))} />
@@ -62,8 +64,11 @@ export function Choice<T extends string>({ label, options, value, name, onChange
   return <div role="group" aria-label={label} className="flex">{options.map((option) => <Button key={option} small aria-pressed={option === value} tone={option === value ? "accent" : "plain"} onClick={() => onChange(option)}>{name(option)}</Button>)}</div>;
 }
 
+/** So few iterations before the first limit deserve a look. */
+const SOON = 4;
+
 /** How far each limit reaches, at the rate of the last iterations. */
-function Forecasts({ forecasts }: { forecasts: readonly Forecast[] }) {
+function Forecasts({ forecasts, over }: { forecasts: readonly Forecast[]; over: boolean }) {
   const { t } = useTranslation();
   return (
     <ul data-forecasts className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
@@ -72,7 +77,9 @@ function Forecasts({ forecasts }: { forecasts: readonly Forecast[] }) {
           <p className="text-xs text-faint">{t(`usage.limit_${limit}`)}</p>
           <p className="figures">{SHOW[limit](used)} <span className="text-soft">/ {SHOW[limit](max)}</span></p>
           <Meter value={used} max={max} label={t(`usage.limit_${limit}`)} tone={used > max * 0.8 ? "bad" : "accent"} />
-          <p className={index === 0 && left != null ? "mt-1 text-xs font-medium text-wait" : "mt-1 text-xs text-soft"}>{left == null ? t("usage.no_rate") : left === 0 ? t("usage.less_than_one") : t("usage.lasts", { count: left })}{each != null && limit !== "max_iterations" ? <span className="font-normal text-soft"> · {t("usage.each", { amount: SHOW[limit](each) })}</span> : null}</p>
+          {over ? <p className="mt-1 text-xs text-soft">{t("usage.part", { percent: `${Math.round((used / max) * 100)}%` })}</p> : (
+            <p className={index === 0 && left != null && left < SOON ? "mt-1 text-xs font-medium text-wait" : "mt-1 text-xs text-soft"}>{left == null ? t("usage.no_rate") : left === 0 ? t("usage.less_than_one") : t("usage.lasts", { count: left })}{each != null && limit !== "max_iterations" ? <span className="font-normal text-soft"> · {t("usage.each", { amount: SHOW[limit](each) })}</span> : null}</p>
+          )}
         </li>
       ))}
     </ul>

@@ -94,7 +94,7 @@ impl App {
 
     /// The state of a loop, which follows from its journal; with the number of its last event.
     pub async fn state(&self, id: &str) -> Result<(LoopState, u64), Problem> {
-        let mut marks = self.run(LoopJournal { id: id.to_owned() }).await?.into_iter();
+        let mut marks = self.run(LoopJournal { id: id.to_owned(), ..LoopJournal::default() }).await?.into_iter();
         let begun = marks.next().and_then(|mark| Some((LoopState::created(mark.at, &mark.event)?, mark.seq)));
         let none = || Problem::new(Kind::Failed, "the loop's journal is incomplete").hint("compare the versions");
         Ok(marks.fold(begun.ok_or_else(none)?, |(state, _), mark| (evolve(state, mark.at, &mark.event), mark.seq)))

@@ -181,7 +181,7 @@ impl Request for ReportOutcomes {
         for view in views {
             let (reviewed, changed) = match &view.review {
                 Some(_) => {
-                    let journal = LoopJournal { id: view.id.clone() }.perform(here).await?;
+                    let journal = LoopJournal { id: view.id.clone(), ..LoopJournal::default() }.perform(here).await?;
                     review_of(journal.into_iter().map(|mark| mark.event))
                 }
                 None => (false, false),

@@ -47,6 +47,7 @@ pub fn rows(scale: Scale) -> Vec<Row> {
             iteration: by_us,
             turn_id: format!("measured.{by_us}.coder.1"),
             previous_head: last.0.clone(),
+            base: None,
             previous_tree: Some(last.1.clone()),
             message: "measured".to_owned(),
             mode: CommitMode::Engine,

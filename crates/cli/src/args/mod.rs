@@ -37,7 +37,7 @@ pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
-pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
+pub use serve::{FleetArgs, ServeArgs, ServeCommand, SessionsArgs, WorkerArgs};
 pub use setup::{
     AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs, AttemptsArgs, CompletionsArgs, ConfigArgs,
     ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs, GetArgs, InitArgs, ManArgs, RecipeArgs, RecipeCheckArgs,
@@ -128,6 +128,8 @@ Examples:
     Doctor(DoctorArgs),
     Trust(TrustArgs),
     Serve(ServeArgs),
+    Fleet(FleetArgs),
+    Worker(WorkerArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
     Recipe(RecipeArgs),

@@ -1,6 +1,6 @@
 //! Where the server is: its socket, its token, and the file by which other commands find it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 

@@ -58,6 +58,8 @@ const COMMANDS: &[(&str, Over)] = &[
     ("serve link", None("only the owner of the server's data directory lets anybody in")),
     ("serve sessions", None("only the owner of the server's data directory sees and ends all logins")),
     ("serve logout", Route("post", "/api/logout")),
+    ("fleet", None("it is a program of its own, for many machines")),
+    ("worker", None("it is a program of its own, for many machines")),
     ("mcp", None("it speaks over standard input and output with the program that started it")),
     ("config show", Route("get", "/api/settings")),
     ("config get", Route("get", "/api/settings")),

@@ -13,6 +13,7 @@ mod documented_commands;
 mod drain;
 mod elsewhere;
 mod first_run;
+mod fleet;
 mod forge;
 mod goals;
 mod goals_many;

@@ -28,25 +28,23 @@ fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
 #[test]
 // promise: gates-4
 fn a_gate_that_flips_is_run_again_instead_of_believed() {
-    let world = crate::world();
+    let mut world = crate::world();
     let agent = world.script(CLAIMS);
-    let count = world.root().join("scripts/count");
-    let file = count.display();
     // Fails on every odd run: on the base once and then not.
-    let gate = format!("n=$(cat {file} 2>/dev/null || echo 0); n=$((n+1)); echo $n > {file}; test $((n % 2)) = 0");
-    run(&world, &agent, &["--gate", &gate]).assert_code(0).assert_stdout_has("is flaky");
-    assert_eq!(std::fs::read_to_string(&count).unwrap().trim(), "4", "twice on the base, twice on the claim");
+    let gate = DecidedGate::new(&mut world, |run| run % 2 == 0);
+    run(&world, &agent, &["--gate", &gate.command]).assert_code(0).assert_stdout_has("is flaky");
+    assert_eq!(gate.runs(), 4, "twice on the base, twice on the claim");
     assert_eq!(status(&world, "work")["verified"], true);
 }
 
 #[test]
 // promise: gates-8
 fn a_gate_for_claims_does_not_run_without_one() {
-    let world = crate::world();
-    let ran = world.root().join("scripts/ran");
+    let mut world = crate::world();
+    let gate = DecidedGate::new(&mut world, |_| true);
     world.config(&format!(
-        "baseline = false\n[[gates]]\ncommand = \"echo x >> {}\"\nwhen = \"claim\"\n\n[[gates]]\ncommand = \"true\"\n",
-        ran.display()
+        "baseline = false\n[[gates]]\ncommand = \"{}\"\nwhen = \"claim\"\n\n[[gates]]\ncommand = \"true\"\n",
+        gate.command
     ));
     let agent = world.script(
         r#"
@@ -57,7 +55,7 @@ fn a_gate_for_claims_does_not_run_without_one() {
     "#,
     );
     run(&world, &agent, &[]).assert_code(0);
-    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "x\n");
+    assert_eq!(gate.runs(), 1);
     let status = status(&world, "work");
     assert_eq!(status["history"][0]["gates"], serde_json::json!(["skipped", "pass"]));
     assert_eq!(status["history"][1]["gates"], serde_json::json!(["pass", "pass"]));

@@ -49,8 +49,20 @@ fn every_command_and_argument_has_help() {
 #[test]
 fn every_command_that_reports_something_prints_json_on_request() {
     // They print one format of their own, talk to a person, or run until they are stopped.
-    const OTHERWISE: [&str; 9] =
-        ["completions", "config edit", "config schema", "man", "mcp", "milestone", "proof", "serve", "top"];
+    // The two of a fleet hand everything over to another program.
+    const OTHERWISE: [&str; 11] = [
+        "completions",
+        "config edit",
+        "config schema",
+        "fleet",
+        "man",
+        "mcp",
+        "milestone",
+        "proof",
+        "serve",
+        "top",
+        "worker",
+    ];
     for (path, command) in all_commands() {
         let has = command.get_arguments().any(|arg| arg.get_long() == Some("json"));
         let group = command.is_subcommand_required_set();

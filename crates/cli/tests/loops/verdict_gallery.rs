@@ -23,6 +23,12 @@ const HONEST: &[(&str, &str)] = &[
     ("detached", "git checkout -q --detach; echo 42 > answer; git add -A; git commit -qm away"),
     ("another branch", "git checkout -qb other; echo 42 > answer; git add -A; git commit -qm away"),
     ("orphan branch", "git checkout -q --orphan lone; git rm -rfq --cached .; echo 42 > answer"),
+    ("amended base", "echo 42 > answer; git add -A; git commit -q --amend -m amended"),
+    (
+        "the loop's branch without its base",
+        "b=$(git branch --show-current); git checkout -q --orphan lone; echo 42 > answer; git add -A; git commit -qm x; git branch -f $b",
+    ),
+    ("a root commit", "echo 42 > answer; git add -A; git reset -q --hard $(git commit-tree $(git write-tree) -m root)"),
     ("a rebase left half done", "mkdir -p .git/rebase-merge; echo 42 > answer"),
     ("a merge left half done", "git rev-parse HEAD > .git/MERGE_HEAD; echo 42 > answer"),
     ("case-only rename", "git mv Known.txt known.TXT; echo 42 > answer"),
@@ -182,6 +188,8 @@ fn judged(world: &World, number: usize, script: &str) -> (bool, bool) {
     let verified = status["verified"] == true;
     assert_eq!(ran.code, Some(if verified { 0 } else { 3 }), "{script}: {}", ran.shown());
     assert_eq!(status["outcome"], if verified { "verified".into() } else { serde_json::Value::Null }, "{script}");
+    // Whatever the agent did to its history, the branch can be merged.
+    world.repo().git(["merge-base", "--is-ancestor", "HEAD", &format!("windlass/{name}")]);
     // The stranger has another machine.
     let outside = world.home().join("outside");
     let _ = std::fs::remove_dir_all(&outside).or_else(|_| std::fs::remove_file(&outside));

@@ -87,3 +87,42 @@ fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
         assert_eq!(left, ["of the user"]);
     }
 }
+
+#[test]
+// promise: gates-15
+fn what_an_agent_writes_to_a_path_that_the_sandbox_may_write_is_not_judged() {
+    let mut world = crate::world();
+    let shared = world.home().join("my shared");
+    std::fs::create_dir_all(&shared).unwrap();
+    std::fs::write(shared.join("tool"), "as before\n").unwrap();
+    std::fs::write(world.home().join("one file"), "as before\n").unwrap();
+    // The scripted agent says in its own directory what it did.
+    let scripts = world.root().join("scripts");
+    world.set_env("WINDLASS_SANDBOX_WRITABLE", format!("{}\n~/my shared\n~/one file", scripts.display()));
+    // A gate plants as well: its own copy is another one each time.
+    let gate = "cat ~/my\\ shared/*; test ! -e ~/my\\ shared/gate && echo x > ~/my\\ shared/gate && \
+                test \"$(cat ~/my\\ shared/tool)\" = 'as before' && test \"$(cat ~/one\\ file)\" = 'as before' && \
+                test -e ~/my\\ shared/planted";
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = \"cd $HOME; echo 1 > 'my shared/planted'; echo 2 > 'my shared/tool'; echo 2 > 'one file'\" }}, \
+         {{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    run(&world, &agent, &["--gate", gate, "--no-baseline", "--max-iterations", "2"]).assert_code(3);
+    // Nor in a stretch that begins after the agent wrote there.
+    call(&world, &["resume", "work", "--max-iterations", "+1"]).assert_code(3);
+    assert_eq!(status(&world, "work")["verified"], false);
+    let planted =
+        std::fs::read_to_string(shared.join("planted")).unwrap_or_else(|_| panic!("{:#?}", feed(&world, "work")));
+    assert_eq!(planted, "1\n", "the agent's own writes stay");
+    assert!(!shared.join("gate").exists(), "those of a gate do not");
+    // What was there before, gates find. What a gate leaves there on the base would be kept, like in caches.
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    let command = agent.command_line();
+    let gate = "test \"$(cat ~/one\\ file)\" = 2 && test -e ~/my\\ shared/planted && test ! -e ~/my\\ shared/gate && \
+                echo x > ~/my\\ shared/gate";
+    let args = ["run", "do it", "--name", "later", "--agent-command", &command, "--gate", gate, "--no-baseline"];
+    call(&world, &args).assert_code(0);
+    call(&world, &["merge", "later"]).assert_code(0);
+}

@@ -128,3 +128,40 @@ pub fn locks_below(dir: &Path) -> Vec<PathBuf> {
     }
     found
 }
+
+/// A gate whose verdict the test decides at each run. In a sandbox gates share no file with each other that they can write, so it
+/// reads the verdict from a pipe that it may read.
+pub struct DecidedGate {
+    pub command: String,
+    runs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl DecidedGate {
+    pub fn new(world: &mut World, passes: impl Fn(usize) -> bool + Send + 'static) -> Self {
+        use std::io::Write as _;
+        use std::sync::atomic::Ordering;
+        let dir = world.new_dir("decided");
+        let pipe = dir.join("verdict");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        world.set_env("WINDLASS_SANDBOX_READABLE", &dir);
+        let runs = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
+        let command = format!("read verdict < '{}'; $verdict", pipe.display());
+        let counted = std::sync::Arc::clone(&runs);
+        // It waits for the next run until the program ends.
+        std::thread::spawn(move || {
+            while let Ok(mut reader) = std::fs::OpenOptions::new().write(true).open(&pipe) {
+                let run = counted.fetch_add(1, Ordering::SeqCst) + 1;
+                let said = writeln!(reader, "{}", passes(run));
+                // The next one to open it is another run only once this one has closed it.
+                while said.is_ok() && reader.write_all(b"\n").is_ok() {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        Self { command, runs }
+    }
+
+    pub fn runs(&self) -> usize {
+        self.runs.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}

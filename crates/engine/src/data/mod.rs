@@ -101,6 +101,13 @@ impl DataDir {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    /// The runs of a gate or a set-up command, the first one first.
+    pub fn runs(&self, id: &LoopId, what: &str) -> Vec<TurnFiles> {
+        let base = self.transcripts(id);
+        let runs = (1_u32..).map(|run| TurnFiles { dir: base.join(format!("{what}.{run}")) });
+        runs.take_while(|files| files.dir.is_dir()).collect()
+    }
+
     /// The throw-away repositories of `windlass demo`.
     pub fn demos(&self) -> PathBuf {
         self.root.join("demo")
@@ -197,6 +204,12 @@ impl TurnFiles {
 
     pub fn prompt(&self) -> PathBuf {
         self.dir.join("prompt.md")
+    }
+
+    /// The hash of all that was printed, as it is stored.
+    pub fn stdout_sha256(&self) -> Option<String> {
+        let output = std::fs::read(self.stdout()).ok()?;
+        Some(windlass_workspace::git::hex(ring::digest::digest(&ring::digest::SHA256, &output).as_ref()))
     }
 
     pub fn stdout(&self) -> PathBuf {

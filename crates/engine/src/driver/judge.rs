@@ -13,7 +13,7 @@ use super::performing::Context;
 use super::setup::Stage;
 use super::{DriveError, setup, workspace};
 use crate::engine::Engine;
-use crate::sandbox::settle_caches;
+use crate::sandbox::{settle_caches, writable_by_agents};
 
 /// Where a command of the user's runs.
 #[derive(Debug, Clone)]
@@ -78,6 +78,22 @@ pub(super) fn hand_on(engine: &Engine, state: &LoopState) -> Result<(), Workspac
         true => engine.workspaces.hand_on(&engine.data.judge(&state.id.0), &engine.data.builds(&state.project)),
         false => Ok(()),
     }
+}
+
+/// Keeps what the agent may write outside the workspace as it is before the first turn; gates see that. Says of what there is no copy.
+pub(super) async fn keep_before_agents(
+    engine: &Engine,
+    state: &LoopState,
+    workspace: &Workspace,
+) -> Result<Option<String>, WorkspaceError> {
+    if !has_checkout(state) || state.spec.sandbox.is_off() || state.spec.gates.is_empty() {
+        return Ok(None);
+    }
+    let left_out = engine.workspaces.keep_before_agents(workspace, writable_by_agents(engine, state)).await?;
+    let names = left_out.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    Ok((!left_out.is_empty()).then(|| {
+        format!("gates start with empty copies of these sandbox_writable paths, which are too large or cannot be read: {names}")
+    }))
 }
 
 /// Links in the commit that would have gates and reviewers read files that are in no commit. They block a claim.

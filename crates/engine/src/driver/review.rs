@@ -94,6 +94,7 @@ pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> R
         iteration: state.iteration,
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
+        base: None,
         previous_tree: state.workspace.as_ref().and_then(|known| known.tree.clone()),
         message: format!("section {section}: {title}\n\n{summary}"),
         mode: mode(state),

@@ -161,7 +161,7 @@ pub(super) async fn run(
         verdict,
         exit_code,
         duration_ms: u64::try_from(took).unwrap_or(0),
-        output_sha256: output_sha256(files),
+        output_sha256: files.stdout_sha256(),
         output_tail: output + &missed + &limits_note(verdict, record.as_ref(), state, disk_short),
     })
 }
@@ -194,11 +194,6 @@ fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Optio
             return Err(DriveError::NotTried(trouble::of_write(*out_of_space, message)));
         }
     })
-}
-
-fn output_sha256(files: &TurnFiles) -> Option<String> {
-    let output = std::fs::read(files.stdout()).ok()?;
-    Some(windlass_workspace::git::hex(ring::digest::digest(&ring::digest::SHA256, &output).as_ref()))
 }
 
 /// The end of what the gate printed; why it did not start, if it did not.

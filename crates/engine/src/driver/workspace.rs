@@ -51,8 +51,13 @@ pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
 }
 
 /// A new workspace as the journal has it.
-pub(crate) fn opening(engine: &Engine, state: &LoopState, opened: Opened) -> WorkspaceOpening {
+pub(crate) async fn opening(
+    engine: &Engine,
+    state: &LoopState,
+    opened: Opened,
+) -> Result<WorkspaceOpening, WorkspaceError> {
     let mut notes = opened.notes;
+    notes.extend(judge::keep_before_agents(engine, state, &opened.workspace).await?);
     if state.spec.sandbox.is_off() && opened.workspace.kind == Kind::Clone {
         notes.extend(leads_back(engine, state, &opened.workspace));
     }
@@ -63,7 +68,7 @@ pub(crate) fn opening(engine: &Engine, state: &LoopState, opened: Opened) -> Wor
     let base_commit = Some(opened.workspace.base_commit.clone());
     let head_commit = Some(opened.head_commit);
     let base_tree = (head_commit != base_commit).then_some(opened.base_tree);
-    WorkspaceOpening {
+    Ok(WorkspaceOpening {
         dir: opened.workspace.dir.to_string_lossy().into_owned(),
         branch: Some(opened.workspace.branch.clone()),
         head_commit,
@@ -75,7 +80,7 @@ pub(crate) fn opening(engine: &Engine, state: &LoopState, opened: Opened) -> Wor
         recreated: false,
         target: None,
         handle: serde_json::to_value(&opened.workspace).unwrap_or_default(),
-    }
+    })
 }
 
 /// What makes gates without a sandbox read the user's checkout instead of the judged one.
@@ -105,7 +110,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
     faults::point("workspace.before_open");
     let Some(known) = &state.workspace else {
         let opened = context.engine.workspaces.create(&request(&context.engine, state)).await?;
-        return Ok(Input::WorkspaceOpened { opening: opening(&context.engine, state, opened) });
+        return Ok(Input::WorkspaceOpened { opening: opening(&context.engine, state, opened).await? });
     };
     let workspace = handle(state)?;
     let how = match restore {
@@ -121,21 +126,24 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
         }
     };
     match opened {
-        Ok((reopened, target)) => Ok(Input::WorkspaceOpened {
-            opening: WorkspaceOpening {
-                dir: known.dir.clone(),
-                branch: known.branch.clone(),
-                base_commit: known.base_commit.clone(),
-                head_commit: known.head_commit.clone(),
-                tree: known.tree.clone().unwrap_or_default(),
-                base_tree: None,
-                saved: reopened.saved.map(|saved| saved.name),
-                notes: reopened.notes,
-                recreated: reopened.recreated,
-                target: target.map(merged_target),
-                handle: known.handle.clone(),
-            },
-        }),
+        Ok((mut reopened, target)) => {
+            reopened.notes.extend(judge::keep_before_agents(&context.engine, state, &workspace).await?);
+            Ok(Input::WorkspaceOpened {
+                opening: WorkspaceOpening {
+                    dir: known.dir.clone(),
+                    branch: known.branch.clone(),
+                    base_commit: known.base_commit.clone(),
+                    head_commit: known.head_commit.clone(),
+                    tree: known.tree.clone().unwrap_or_default(),
+                    base_tree: None,
+                    saved: reopened.saved.map(|saved| saved.name),
+                    notes: reopened.notes,
+                    recreated: reopened.recreated,
+                    target: target.map(merged_target),
+                    handle: known.handle.clone(),
+                },
+            })
+        }
         Err(error) => missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     }
 }
@@ -223,6 +231,7 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         iteration: turn.iteration,
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
+        base: known.and_then(|known| known.base_commit.clone()),
         previous_tree: known.and_then(|known| known.tree.clone()),
         message: state.summary().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| state.commit_message()),
         mode: mode(state),

@@ -162,9 +162,14 @@ impl<'a> Ground<'a> {
             own_place(&mut places, &mut private, place, copies)?;
         }
         private.remember_logins()?;
-        for (paths, access) in [(&self.spec.readable, Access::ReadOnly), (&self.spec.writable, Access::Writable)] {
-            for path in paths {
-                places.put(&from_home(path, home), access);
+        for path in &self.spec.readable {
+            places.put(&from_home(path, home), Access::ReadOnly);
+        }
+        let kept = self.workspace.as_ref().filter(|_| copies && what.judge.and_then(Judge::caches).is_some());
+        for path in self.spec.writable.iter().map(|path| from_home(path, home)) {
+            match kept {
+                Some(workspace) => private.as_before(&mut places, &path, &workspace.before_agents())?,
+                None => places.put(&path, Access::Writable),
             }
         }
         for path in &self.spec.sockets {
@@ -438,6 +443,15 @@ fn own_place(places: &mut Places, private: &mut Private, place: &OwnPlace, copie
         (PlaceKind::Layered | PlaceKind::Fresh, false) => places.put(path, Access::Writable),
     }
     Ok(())
+}
+
+/// What agents of a loop may write outside the workspace and is there, with the name under which gates have it as it was
+/// before.
+pub(crate) fn writable_by_agents(engine: &Engine, state: &LoopState) -> Vec<(String, PathBuf)> {
+    let env = engine.command_environment(state);
+    let home = env.get("HOME").map(PathBuf::from).filter(|home| home.parent().is_some());
+    let paths = state.spec.sandbox.writable.iter().map(|path| from_home(path, home.as_deref()));
+    paths.filter_map(|path| Some((private::one_name(&path), path.canonicalize().ok()?))).collect()
 }
 
 fn from_home(path: &str, home: Option<&Path>) -> PathBuf {

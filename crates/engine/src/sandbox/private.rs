@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use windlass_supervise::{Access, LAYERS};
-use windlass_workspace::Beneath;
+use windlass_workspace::{BEFORE, Beneath, copy_into_checkout};
 
 use super::SandboxError;
 use super::logins::{self, Login};
@@ -30,6 +30,8 @@ const DEEPEST: usize = 6;
 const CACHE: &str = "cache";
 /// What was changed in directories of the user's.
 const LAYERED: &str = "layers";
+/// Copies of what the agent may write, for gates.
+const COPIED: &str = "copies";
 
 #[derive(Debug)]
 pub(super) struct Private {
@@ -66,7 +68,7 @@ impl Private {
 
     /// Where a directory of this set is.
     fn path(&self, name: &str) -> PathBuf {
-        let of_caches = Path::new(name).starts_with(CACHE) || Path::new(name).starts_with(LAYERED);
+        let of_caches = [CACHE, LAYERED, COPIED].iter().any(|kept| Path::new(name).starts_with(kept));
         if of_caches { self.caches.join(name) } else { self.base.join(name) }
     }
 
@@ -113,6 +115,27 @@ impl Private {
             self.dir(&format!("{name}/{part}"))?;
         }
         places.put_layered(path, &self.path(&name));
+        Ok(())
+    }
+
+    /// What the agent may write is, for gates, as it was before the agent's first turn, and theirs to change. A directory of
+    /// which there is no copy is empty.
+    pub(super) fn as_before(&self, places: &mut Places, path: &Path, kept: &Path) -> Result<(), SandboxError> {
+        let Ok(real) = path.canonicalize() else { return Ok(()) };
+        let name = one_name(path);
+        let own = self.dir(&format!("{COPIED}/{name}"))?;
+        let seen = own.join(BEFORE);
+        if seen.symlink_metadata().is_err() {
+            let copied = copy_into_checkout(&kept.join(&name), &own, Path::new(BEFORE));
+            match copied {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(SandboxError::Prepare { path: seen, source });
+                }
+                Err(_) if real.is_dir() => drop(self.dir(&format!("{COPIED}/{name}/{BEFORE}"))?),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        places.put_from(path, &seen);
         Ok(())
     }
 
@@ -228,7 +251,7 @@ pub(crate) fn settle_caches(caches: &Path) -> io::Result<()> {
 }
 
 /// A path as the name of one file.
-fn one_name(path: &Path) -> String {
+pub(super) fn one_name(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%%").replace('/', "%")
 }
 

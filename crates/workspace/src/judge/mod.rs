@@ -27,6 +27,7 @@ use super::{Workspace, WorkspaceError, Workspaces, copying};
 use crate::disk::{blocking, write_whole};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
 use builds::build_dir;
+pub use caches::BEFORE;
 use stamps::{DOT_GIT, Stamps, tells_changes};
 
 /// The kernel notes times of changes in steps: a gate starts later than this after the last file was written.

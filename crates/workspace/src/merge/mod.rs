@@ -17,7 +17,7 @@ use crate::git::{FilePath, Git, GitError};
 use crate::project::Project;
 use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
 
-pub use preview::{MergePreview, MergeSize};
+pub use preview::MergePreview;
 pub use queue::{Advanced, BatchBuild, BatchConflict, BatchMember};
 pub use target::{MergeInRequest, TargetMerged};
 

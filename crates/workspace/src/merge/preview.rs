@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Computed, Sides, computed, sides};
 use crate::create::checked_out_at;
 use crate::git::{FilePath, Git, GitError, HeldObjects};
+use crate::look::DiffSize;
 use crate::project::Project;
 use crate::{Workspace, WorkspaceError, Workspaces};
 
@@ -26,18 +25,11 @@ pub struct MergePreview {
     pub tree: Option<String>,
     pub conflicts: Vec<String>,
     /// What the target would gain; with conflicts, what the loop changed since it left the target.
-    pub size: MergeSize,
+    pub size: DiffSize,
     /// The checkout whose files would move along.
     pub checkout: Option<PathBuf>,
     /// Uncommitted files there that the merge would overwrite.
     pub in_the_way: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct MergeSize {
-    pub files: u64,
-    pub added: u64,
-    pub removed: u64,
 }
 
 impl Workspaces {
@@ -97,7 +89,7 @@ impl Workspaces {
 /// The files that a merge would change.
 #[derive(Default)]
 struct Changed {
-    size: MergeSize,
+    size: DiffSize,
     names: BTreeSet<Vec<u8>>,
 }
 

@@ -28,6 +28,45 @@ async fn rewritten_history_is_accepted_and_the_previous_checkpoint_kept() {
 }
 
 #[tokio::test]
+async fn commits_that_lost_the_base_are_squashed_onto_the_previous_checkpoint() {
+    let amended: &[&[&str]] = &[&["commit", "-qa", "--amend", "-m", "amended base"]];
+    let orphan: &[&[&str]] =
+        &[&["checkout", "-q", "--orphan", "lone"], &["commit", "-qam", "lone"], &["branch", "-qf", "windlass/fix"]];
+    for (number, steps) in [amended, orphan].into_iter().enumerate() {
+        let fx = Fixture::new();
+        let opened = fx.open("fix", Kind::Clone).await;
+        let ws = &opened.workspace;
+        write(&ws.dir.join("README"), "changed");
+        steps.iter().for_each(|step| drop(fx.git(&ws.dir, step)));
+        write(&ws.dir.join("b"), "left over");
+        let made = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+        assert!(noted(&made.notes, "do not build on the base commit"), "{number}: {:?}", made.notes);
+        assert_eq!(fx.git(&ws.dir, &["log", "--format=%s", "main.."]), "[iter-1] t1", "{number}");
+        assert_eq!(fx.rev("windlass/fix^"), ws.base_commit, "{number}");
+        assert_eq!(fx.git(&ws.dir, &["show", "HEAD:README"]), "changed", "{number}");
+        assert!(made.agent_commits.is_empty(), "{number}: {:?}", made.agent_commits);
+        assert_clean(&fx, ws);
+    }
+}
+
+#[tokio::test]
+async fn branch_that_the_user_moved_off_the_base_is_saved_before_it_is_put_back() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let tree = fx.git(&fx.repo, &["rev-parse", "main^{tree}"]);
+    let other = fx.git(&fx.repo, &["commit-tree", &tree, "-m", "by hand"]);
+    fx.git(&fx.repo, &["update-ref", "refs/heads/windlass/fix", &other]);
+    write(&ws.dir.join("a"), "1");
+    let made = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    let kept = ws.keep_ref("stray", "t1");
+    assert!(noted(&made.notes, &kept), "{:?}", made.notes);
+    assert_eq!(fx.rev(&kept), other);
+    assert_eq!(fx.rev("windlass/fix^"), ws.base_commit);
+    assert_clean(&fx, ws);
+}
+
+#[tokio::test]
 async fn commits_made_on_another_branch_come_along_if_they_build_on_the_loops() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;

@@ -164,6 +164,7 @@ pub fn after(turn: &str, head: &str, tree: Option<&str>) -> CheckpointRequest {
         iteration: 1,
         turn_id: turn.into(),
         previous_head: head.into(),
+        base: None,
         previous_tree: tree.map(str::to_owned),
         message: format!("[iter-1] {turn}\n\nbody"),
         mode: CommitMode::Engine,

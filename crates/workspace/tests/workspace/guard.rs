@@ -103,7 +103,8 @@ async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     };
     fx.workspaces.restore_to(ws, &request).await.expect("restore");
     assert_eq!(read(&ws.dir.join("a")), "planted\n");
-    fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Commit(commit)).await.expect("diff");
+    fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Commit(commit.clone())).await.expect("diff");
+    fx.workspaces.sizes(ws, &[(ws.base_commit.clone(), commit)]).await.expect("sizes");
     write(&ws.dir.join("README"), "from the loop\n");
     write(&ws.dir.join(".git").join("HEAD"), format!("{}\n", one.commit.as_deref().expect("commit")));
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");

@@ -1,7 +1,7 @@
 //! Bringing the work home, going back, removing: what the user requests at the end.
 
 use crate::fixture::{Fixture, assert_clean, first, listed, next, read, write};
-use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, MergeSize, Opened, WorkspaceError, disk_use};
+use windlass_workspace::{DiffSize, DiffTo, Kind, MergeOutcome, MergeRequest, Opened, WorkspaceError, disk_use};
 
 fn plain() -> MergeRequest {
     MergeRequest { into: None, squash: false, message: "Merge the loop\n".into() }
@@ -94,21 +94,21 @@ async fn preview_shows_size_conflicts_and_files_in_the_way_and_writes_nothing() 
     let before = (fx.user_state(), objects());
     let preview = fx.workspaces.preview_merge(workspace, None, false).await.expect("preview");
     assert_eq!((preview.commits, preview.behind, preview.into.as_str()), (2, 1, "main"));
-    assert_eq!(preview.size, MergeSize { files: 2, added: 2, removed: 1 });
+    assert_eq!(preview.size, DiffSize { files: 2, added: 2, removed: 1 });
     assert!(preview.tree.is_some() && preview.conflicts.is_empty(), "{preview:?}");
     assert_eq!((preview.in_the_way, preview.checkout), (vec!["README".to_owned(), "a".into()], Some(fx.repo.clone())));
     fx.git(&fx.repo, &["commit", "-qam", "README too"]);
     let before_conflict = (fx.user_state(), objects());
     let preview = fx.workspaces.preview_merge(workspace, None, true).await.expect("preview");
     assert_eq!((preview.tree, preview.conflicts), (None, vec!["README".to_owned()]));
-    assert_eq!(preview.size, MergeSize { files: 2, added: 2, removed: 1 });
+    assert_eq!(preview.size, DiffSize { files: 2, added: 2, removed: 1 });
     assert_eq!((fx.user_state(), objects()), before_conflict);
     assert_ne!(before, before_conflict);
     std::fs::remove_file(fx.repo.join("a")).expect("rm");
     fx.git(&fx.repo, &["reset", "-q", "--hard", "HEAD~1"]);
     fx.workspaces.merge(workspace, &plain()).await.expect("merge");
     let preview = fx.workspaces.preview_merge(workspace, None, false).await.expect("preview");
-    assert_eq!((preview.commits, preview.tree, preview.size), (0, None, MergeSize::default()));
+    assert_eq!((preview.commits, preview.tree, preview.size), (0, None, DiffSize::default()));
     assert_clean(&fx, workspace);
 }
 
@@ -201,6 +201,13 @@ async fn differences_are_patches_and_looking_changes_nothing() {
     assert!(String::from_utf8(patch).expect("text").contains("+new on disk"));
     let changed = fx.workspaces.changed_since(ws, &ws.base_commit, &[]).await.expect("changed");
     assert_eq!(listed(&changed), ["README modified", "a added", "b added"]);
+    // The same pair twice, one without a change, and one backwards.
+    let tip = fx.rev("windlass/fix");
+    let pairs = [(&ws.base_commit, &tip), (&ws.base_commit, &tip), (&tip, &tip), (&tip, &ws.base_commit)];
+    let pairs = pairs.map(|(from, to)| (from.clone(), to.clone()));
+    let all = DiffSize { files: 2, added: 2, removed: 1 };
+    let back = DiffSize { files: 2, added: 1, removed: 2 };
+    assert_eq!(fx.workspaces.sizes(ws, &pairs).await.expect("sizes"), [all, all, DiffSize::default(), back]);
     let after =
         (std::fs::read(&ws.index).expect("index"), std::fs::read(ws.dir.join(".git").join("index")).expect("index"));
     assert_eq!(after, index);
