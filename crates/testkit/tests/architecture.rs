@@ -189,6 +189,7 @@ const MAY_START_PROGRAMS: &[(&str, &str)] = &[
     ("crates/engine/src/notify/", "the user's own command and the desktop's"),
     ("crates/app/src/forge/process.rs", "the user's own gh, glab and tea, and git push with the user's login"),
     ("crates/cli/src/background.rs", "this very program"),
+    ("crates/cli/src/fleet.rs", "windlass-fleet, which takes the place of this program as the user typed it"),
     ("crates/cli/src/mcp/own.rs", "this very program"),
     ("crates/cli/src/project/editor.rs", "the user's own editor, which `config edit` opens"),
     ("crates/cli/src/escape/attempts.rs", "it runs inside the sandbox that it tries"),
