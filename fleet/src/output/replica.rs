@@ -54,9 +54,9 @@ impl Replica {
                 let written = tokio::task::spawn_blocking(move || write(&files, known, fetched)).await;
                 let written = written.map_err(|panic| DriveError::Lost(panic.to_string()))?;
                 let path = || self.data.turn(id, turn).dir.display().to_string();
-                written.map_err(|source| match source.kind() {
-                    io::ErrorKind::StorageFull => DriveError::DiskFull { path: path() },
-                    _ => DriveError::Transcript { path: path(), source },
+                written.map_err(|source| match source.kind() == io::ErrorKind::StorageFull {
+                    true => DriveError::DiskFull { path: path() },
+                    false => DriveError::Transcript { path: path(), source },
                 })?;
             }
             if !has_more {
