@@ -17,7 +17,7 @@ use windlass_fleet::{FORMAT, PgStore, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
-#[command(name = "windlass-fleet", version, about = "Journals of Windlass loops in PostgreSQL")]
+#[command(name = "windlass-fleet", version, about = "Windlass loops on many machines")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

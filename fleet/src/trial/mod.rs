@@ -156,7 +156,7 @@ impl Trial<'_> {
             let (token, _) = holder(&store, &id).await?.unwrap_or_default();
             place.kill(dead.process)?;
             let killed = Instant::now();
-            self.say("✗", &format!("kill -9 of worker {} in turn {}", dead.name, journal.turns));
+            self.say("✗", &format!("kill -9 of worker {} during step {}", dead.name, journal.commits + 1));
             // Meanwhile the machine gets a new worker, as a supervisor would start it.
             hands.push(fleet.worker(place, &name_of(round + 2))?);
             let (by, lease_ms) = loop {
@@ -343,7 +343,7 @@ impl Journal<'_> {
                 "turn_started" => self.turns += 1,
                 "checkpointed" => {
                     self.commits += 1;
-                    say(&format!("turn {} is committed: step {}", self.turns, self.commits));
+                    say(&format!("step {} is committed", self.commits));
                 }
                 _ => {}
             }
