@@ -348,7 +348,9 @@ impl Walk {
     /// What a user does with a loop that rests.
     fn ask(&mut self) -> bool {
         let open = |raise| Input::Open { by: Opener::Resume, raise };
-        let more = Raise { max_iterations: 1, duration_ms: 10 * HOUR, budget_usd: 10.0, ..Raise::default() };
+        let raised = Raise { max_iterations: 1, duration_ms: 10 * HOUR, ..Raise::default() };
+        let max_tokens = self.state.spec.limits.max_tokens.map_or(0, |_| 100);
+        let more = Raise { budget_usd: 10.0, max_tokens, ..raised };
         let tries = match self.state.status() {
             Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
                 vec![Input::Approve { reason: None }]
