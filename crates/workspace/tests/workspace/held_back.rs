@@ -96,7 +96,9 @@ async fn looking_for_it_starts_no_git() {
     write(&opened.workspace.dir.join("new.txt"), "2\n");
     fx.git(&opened.workspace.dir, &["commit", "-qam", "mine"]);
     workspaces.checkpoint(&opened.workspace, &next(&one, "t2")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["rev-parse", "fetch", "add", "write-tree", "diff-tree", "rev-list", "update-ref"]);
+    // `merge-base` asks whether the agent's commits still build on the loop's base.
+    let expected = ["rev-parse", "fetch", "merge-base", "add", "write-tree", "diff-tree", "rev-list", "update-ref"];
+    assert_eq!(spawns.take(), expected);
 }
 
 #[tokio::test]
