@@ -5,14 +5,13 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use windlass_agents::{LaunchFacts, Progress, SessionFacts, TurnRequest, conversation, converses};
+use windlass_agents::{LaunchFacts, Progress, SessionFacts, TurnRequest, built_in_profiles, conversation, converses};
 use windlass_core::agent::AgentEvent;
 use windlass_core::spec::AgentChoice;
 
 static AGENTS: LazyLock<Vec<AgentChoice>> = LazyLock::new(|| {
-    let profiles = windlass_engine::config::built_in_agents().into_iter();
-    let talking = profiles.filter(|(_, profile)| converses(profile, true));
-    talking.map(|(name, profile)| AgentChoice { name, profile }).collect()
+    let talking = built_in_profiles().iter().filter(|(_, profile)| converses(profile, true));
+    talking.map(|(name, profile)| AgentChoice { name: name.clone(), profile: profile.clone() }).collect()
 });
 
 // The first byte chooses the agent and whether it has a session, the second how the output is cut; the rest is the output.

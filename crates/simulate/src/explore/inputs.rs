@@ -94,7 +94,7 @@ fn plain_report(state: &LoopState, role: Role) -> TurnReport {
 const CLEAN: &str = r#"{"verdict": "clean", "section_summary": {"done": ["it"]}}"#;
 const DIRTY: &str =
     r#"{"verdict": "dirty", "findings": [{"file": "a.rs", "line": 3, "severity": "bug", "description": "wrong"}]}"#;
-const WRITTEN_PLAN: &str = "<!-- windlass-section -->\n## One\nFirst.\n";
+const WRITTEN_PLAN: &str = "<!-- windlass-section -->\n## One\nFirst.\n\n<!-- windlass-section -->\n## Two\nSecond.\n";
 
 fn open_findings(state: &LoopState) -> Vec<String> {
     let review = state.review.as_ref();

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, TimerKind, decide, effects, evolve};
 use windlass_core::machine::{Phase, Verdict};
+use windlass_core::stop::Status;
 
 use super::invariants::Invariant;
 
@@ -57,8 +58,8 @@ impl Machine {
     }
 
     pub fn effects(self, state: &LoopState) -> Vec<Effect> {
-        if self.planted == Some(Invariant::WantsWhileRunning) && state.phase() == Phase::Gates {
-            return Vec::new();
+        if self.planted == Some(Invariant::WantsWhileRunning) && matches!(state.status(), Status::Paused { .. }) {
+            return vec![Effect::SetUpWorkspace];
         }
         effects(state)
     }

@@ -19,7 +19,13 @@ pub struct Reached {
 }
 
 /// What no sequence of inputs to the small specs reaches.
-pub const OUT_OF_REACH: &[(&str, &str)] = &[];
+pub const OUT_OF_REACH: &[(&str, &str)] = &[
+    ("phases: decide", "a state between two events of one decision"),
+    ("inputs: timer too early", "refused in every state, which is what it is for"),
+    ("inputs: result of another turn", "refused in every state, which is what it is for"),
+    ("stop reasons: no_progress", "needs eight iterations"),
+    ("stop reasons: cut_off", "needs three cut-offs in a row"),
+];
 
 impl Reached {
     pub fn event(&mut self, event: &Event) {

@@ -31,6 +31,7 @@ Books can be searched.
 pub fn all() -> Vec<(&'static str, LoopSpec)> {
     vec![
         ("promise", small("promise")),
+        ("brittle", brittle()),
         ("prepared", prepared()),
         ("refine", LoopSpec { done: Done::Count { iterations: 2 }, ..small("refine") }),
         ("audited", audited()),
@@ -75,6 +76,14 @@ fn small(recipe: &str) -> LoopSpec {
         workspace,
         ..plain
     }
+}
+
+/// Nothing takes over and nothing is tried again, so that one failure ends it.
+fn brittle() -> LoopSpec {
+    let mut spec = LoopSpec { fallbacks: Vec::new(), on_failure: OnFailure::Stop, ..small("promise") };
+    spec.time.max_stalls = 1;
+    spec.limits.max_tokens = Some(1);
+    spec
 }
 
 /// With set-up, gates on the base, summaries by an agent, and a pause where the others stop.

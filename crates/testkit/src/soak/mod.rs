@@ -55,6 +55,10 @@ pub struct Report {
     /// Loops by recipe and kind of agent.
     pub started: BTreeMap<String, usize>,
     pub faults: BTreeMap<&'static str, usize>,
+    /// Commands that were refused, with the reason.
+    pub refused: BTreeMap<String, usize>,
+    /// Loops that were open when faults ended, by status.
+    pub open: BTreeMap<String, usize>,
     /// Loops by status at the end.
     pub ended: BTreeMap<String, usize>,
     pub trends: Vec<Trend>,
@@ -215,7 +219,7 @@ impl Soak<'_> {
     }
 
     fn fault(&mut self, open: &[String]) {
-        let name = (!open.is_empty()).then(|| self.dice.pick(open).clone()).unwrap_or_default();
+        let name = if open.is_empty() { String::new() } else { self.dice.pick(open).clone() };
         let fault = match self.dice.throw(12) {
             0 if self.is_first_half() => self.kill_server(),
             0 | 1 => self.kill_any(),
@@ -232,11 +236,22 @@ impl Soak<'_> {
     }
 
     /// A command may be refused: the loop need not be in a state for it.
-    fn command(&self, what: &'static str, words: &[&str]) -> Option<&'static str> {
+    fn command(&mut self, what: &'static str, words: &[&str]) -> Option<&'static str> {
         if words.contains(&"") {
             return None;
         }
-        self.ask(words).map(|_| what)
+        let output = self.windlass(words).output().ok()?;
+        if output.status.success() {
+            return Some(what);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let why = said
+            .lines()
+            .find(|line| line.starts_with("error"))
+            .unwrap_or_default()
+            .replace(words[words.len() - 1], "NAME");
+        *self.report.refused.entry(format!("{what}: {why}")).or_default() += 1;
+        None
     }
 
     fn kill_server(&mut self) -> Option<&'static str> {
@@ -294,6 +309,9 @@ impl Soak<'_> {
     fn end(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         let mut open = self.open_loops();
+        for row in self.rows().iter().filter(|row| open.iter().any(|name| row["name"] == **name)) {
+            *self.report.open.entry(row["status"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        }
         while !open.is_empty() && Instant::now() < deadline {
             for name in &open {
                 let _ = self.ask(&["stop", name]);

@@ -78,7 +78,11 @@ fn wanted() -> Result<Wanted, String> {
         }
         let value = args.next().ok_or_else(|| format!("{word} needs a value"))?;
         match word.as_str() {
-            "--windlass" => wanted.windlass = PathBuf::from(value),
+            "--windlass" => {
+                // Trials run elsewhere.
+                let found = PathBuf::from(&value).canonicalize();
+                wanted.windlass = found.map_err(|error| format!("{value}: {error}"))?;
+            }
             "--overhead" => wanted.overhead = value != "no",
             "--write" => wanted.write = Some(PathBuf::from(value)),
             "--sizes" => {

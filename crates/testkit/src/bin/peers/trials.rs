@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use windlass_testkit::{World, watch};
 
 use crate::peer::{Peer, Trial};
@@ -143,7 +143,11 @@ impl Bench {
             return "did not start its agent".to_owned();
         }
         if let Some(pid) = Pid::from_raw(i32::try_from(child.id()).unwrap_or(0)) {
-            let _ = kill_process(pid, signal);
+            // Ctrl-C and a terminal that closes reach every process of the group, `kill` only the one that is named.
+            let _ = match signal {
+                Signal::INT | Signal::HUP => kill_process_group(pid, signal),
+                _ => kill_process(pid, signal),
+            };
         }
         let deadline = Instant::now() + CLEAN_UP;
         let mut child = child;

@@ -22,6 +22,8 @@ fn main() -> ExitCode {
     println!("{} loops at a time for {:.0} s, seed {}", options.loops, report.seconds, options.seed);
     println!("started: {:?}", report.started);
     println!("faults: {:?}", report.faults);
+    println!("refused: {:?}", report.refused);
+    println!("open when faults ended: {:?}", report.open);
     println!("ended: {:?}", report.ended);
     println!("{} samples; figures since the last start of the server:\n", report.samples.len());
     print!("{}", table(&report.trends));
