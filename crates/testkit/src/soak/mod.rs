@@ -25,6 +25,10 @@ const AGENT: &str = include_str!("agent.sh");
 const KINDS: [&str; 7] = ["good", "good", "liar", "crash", "hang", "flood", "leftover"];
 const RECIPES: [&str; 4] = ["promise", "refine", "audited", "milestone"];
 const PLAN: &str = "Do it.\n\n<!-- windlass-section -->\n## One\nFirst.\n";
+/// Loops that an engine drives, or would if it were there.
+const AT_WORK: [&str; 4] = ["queued", "running", "waiting", "interrupted"];
+/// Loops that nobody drives until a user decides.
+const RESTING: [&str; 2] = ["paused", "awaiting_review"];
 /// More processes than this for each loop, and the soak ends.
 const MOST_PROCESSES: usize = 40;
 /// How long loops get to end once faults are over.
@@ -42,7 +46,7 @@ pub enum Until {
 pub struct Options {
     pub windlass: PathBuf,
     pub until: Until,
-    /// So many loops are open at a time.
+    /// So many loops are at work at a time.
     pub loops: usize,
     pub seed: u64,
     pub sandbox: bool,
@@ -113,14 +117,18 @@ impl Soak<'_> {
     fn run(&mut self) {
         self.serve();
         while !self.is_over() {
-            let open = self.open_loops();
-            for _ in open.len()..self.options.loops {
+            let rows = self.rows();
+            for _ in names(&rows, &AT_WORK).len()..self.options.loops {
                 if matches!(self.options.until, Until::Started(most) if self.made.len() >= most) {
                     break;
                 }
                 self.start_loop();
             }
-            self.fault(&open);
+            let resting = names(&rows, &RESTING);
+            if resting.len() > self.options.loops / 2 {
+                self.decide_about(&resting);
+            }
+            self.fault(&[names(&rows, &AT_WORK), resting].concat());
             self.sample();
             if self.world.processes().len() > MOST_PROCESSES * self.options.loops.max(1) {
                 self.report.problems.push("too many processes".to_owned());
@@ -165,11 +173,21 @@ impl Soak<'_> {
     }
 
     fn open_loops(&self) -> Vec<String> {
-        let is_open = |row: &&Value| {
-            let status = row["status"].as_str().unwrap_or_default();
-            !["completed", "exhausted", "cancelled", "stalled", "errored"].contains(&status)
+        let rows = self.rows();
+        [names(&rows, &AT_WORK), names(&rows, &RESTING)].concat()
+    }
+
+    /// A user works through the loops that wait for one: some continue, most are given up.
+    fn decide_about(&mut self, resting: &[String]) {
+        let name = self.dice.pick(resting).clone();
+        let words: &[&str] = match self.dice.throw(4) {
+            0 => &["resume", "--detach", "--max-iterations", "+1"],
+            1 => &["approve"],
+            _ => &["stop"],
         };
-        self.rows().iter().filter(is_open).filter_map(|row| row["name"].as_str().map(str::to_owned)).collect()
+        if self.command("a user's decision", &[words, &[&name]].concat()).is_some() {
+            *self.report.faults.entry("a user's decision").or_default() += 1;
+        }
     }
 
     fn serve(&mut self) {
@@ -342,6 +360,12 @@ impl Soak<'_> {
         self.report.seconds = self.begun.elapsed().as_secs_f64();
         self.report.trends = trends(&self.report.samples);
     }
+}
+
+/// The names of loops in one of these states.
+fn names(rows: &[Value], states: &[&str]) -> Vec<String> {
+    let fits = |row: &&Value| row["status"].as_str().is_some_and(|status| states.contains(&status));
+    rows.iter().filter(fits).filter_map(|row| row["name"].as_str().map(str::to_owned)).collect()
 }
 
 fn status_figure(pid: u32, key: &str) -> f64 {
