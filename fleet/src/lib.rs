@@ -13,4 +13,4 @@ pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, Fetched, PgStore, Piece, Waiting, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Placing, Worker};

@@ -10,10 +10,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use windlass_core::ids::LoopId;
+use windlass_core::machine::Input;
 use windlass_core::stop::Status;
 use windlass_engine::clock::SystemClock;
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, EngineError};
+use windlass_store::StoreError;
 use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 
@@ -38,6 +40,8 @@ pub struct Options {
     pub name: String,
     /// Places loops; without it, the workers do it by the database alone.
     pub temporal: Option<temporal::Address>,
+    /// A loop that waits longer is given back meanwhile.
+    pub park_after: Duration,
 }
 
 /// What a process is to the fleet.
@@ -46,6 +50,8 @@ pub enum Who<'a> {
     Worker {
         name: &'a str,
         slots: u32,
+        /// A loop that waits longer is given back meanwhile.
+        park_after: Duration,
     },
     Desk {
         name: &'a str,
@@ -58,7 +64,7 @@ impl Who<'_> {
     fn worker(self) -> Worker {
         let id = Uuid::now_v7().to_string();
         match self {
-            Who::Worker { name, slots } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
+            Who::Worker { name, slots, .. } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
             Who::Desk { name } => Worker { id, name: name.to_owned(), is_desk: true, slots: None },
             Who::Client => Worker { id, name: "submit".to_owned(), is_desk: false, slots: None },
         }
@@ -84,6 +90,9 @@ pub fn keep_alive(engine: Arc<Engine>, station: Arc<FleetStation>) -> tokio::tas
     })
 }
 
+/// A loop that waits longer gives its slot to others, unless somebody says another time.
+pub const PARK_AFTER: Duration = Duration::from_secs(30);
+
 /// An engine over the fleet's store, for this process.
 pub async fn engine(
     store: PgStore,
@@ -99,7 +108,8 @@ pub async fn engine(
     store.seen(&worker).await?;
     let workspaces = Workspaces::from_env()?;
     let station = FleetStation::new(store.clone(), worker, data.clone(), workspaces.clone(), hub.to_owned());
-    let station = Arc::new(station.of_project(project));
+    let park_after = if let Who::Worker { park_after, .. } = who { Some(park_after) } else { None };
+    let station = Arc::new(station.of_project(project).parking_after(park_after));
     let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
@@ -114,12 +124,12 @@ pub async fn engine(
 /// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
 pub async fn work(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
-    let who = Who::Worker { name: &options.name, slots: options.slots };
+    let who = Who::Worker { name: &options.name, slots: options.slots, park_after: options.park_after };
     let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
     let mut dispatch: Box<dyn Dispatch> = match options.temporal {
         Some(at) => Box::new(TemporalDispatch::new(at, store.clone(), station.worker.clone(), options.slots)?),
-        None => Box::new(PgDispatch::new(store.clone()).await?),
+        None => Box::new(PgDispatch::new(store.clone(), station.worker.id.clone()).await?),
     };
     let mut told = store.listener(&[INBOX, LEASE, WATCH]).await?;
     let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
@@ -147,8 +157,8 @@ pub async fn work(options: Options) -> Result<(), Failure> {
             for id in dispatch.offers(room + cooling.len()).await? {
                 if driven.running.len() < options.slots as usize && !cooling.contains_key(&id) {
                     match driven.take(&id).await {
-                        // Another worker was faster.
-                        Ok(()) | Err(EngineError::Driven { .. }) => {}
+                        // Another worker was faster, with this loop or with another one of the same limit.
+                        Ok(()) | Err(EngineError::Driven { .. } | EngineError::Store(StoreError::Limited { .. })) => {}
                         Err(error) => {
                             tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
                             cooling.insert(id.clone(), Instant::now());
@@ -198,8 +208,14 @@ impl Driven {
         if self.running.contains_key(id) {
             return Ok(());
         }
+        let was_parked = self.station.store.parked(id).await?.is_some();
         let mut held = self.engine.take(&LoopId(id.to_owned())).await?;
         match held.state.status() {
+            // Nothing cut it off: the time that it waited is its own.
+            Status::Waiting { .. } if was_parked => {
+                let alive_until = Some(self.engine.clock.now());
+                self.engine.apply(&mut held, &Input::Attach { alive_until }).await?;
+            }
             Status::Running | Status::Waiting { .. } => self.engine.attach(&mut held).await?,
             Status::Queued => {}
             Status::Paused { .. } | Status::Ended { .. } => return self.engine.release(held).await,

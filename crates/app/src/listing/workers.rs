@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_engine::outside::WorkerView;
+use windlass_engine::outside::{FleetQueue, WorkerView};
 
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
@@ -11,6 +11,10 @@ use crate::request::Request;
 /// Workers and desks that were seen in the last minute; none on a machine that is no desk.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListWorkers {}
+
+/// The loops of a fleet that wait for a worker, and its limits; none on a machine that is no desk.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListFleetQueue {}
 
 /// Let a worker finish its turns and exit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +33,18 @@ impl Request for ListWorkers {
         match here.reader().await? {
             Some(engine) => Ok(engine.workers().await?),
             None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Request for ListFleetQueue {
+    type Report = FleetQueue;
+    const NAME: &'static str = "fleet queue";
+
+    async fn perform(self, here: &Local) -> Result<FleetQueue, Problem> {
+        match here.reader().await? {
+            Some(engine) => Ok(engine.fleet_queue().await?),
+            None => Ok(FleetQueue::default()),
         }
     }
 }
