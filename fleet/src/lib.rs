@@ -3,6 +3,7 @@
 pub mod desk;
 mod dispatch;
 pub mod doctor;
+mod metrics;
 mod output;
 mod station;
 mod store;

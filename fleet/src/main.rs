@@ -5,6 +5,7 @@ mod commands;
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -65,6 +66,9 @@ struct WorkerArgs {
     /// Give a loop back that waits for more seconds, so that another one runs meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = worker::PARK_AFTER.as_secs())]
     park_after: u64,
+    /// Serve numbers for Prometheus at http://ADDR:PORT/metrics, without a login
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     temporal: Temporal,
 }
@@ -254,6 +258,7 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
         name: args.name.unwrap_or_else(host_name),
         temporal: args.temporal.address(),
         park_after: Duration::from_secs(args.park_after),
+        metrics: args.metrics,
     })
     .await?;
     Ok(ExitCode::SUCCESS)

@@ -18,6 +18,7 @@ use windlass_engine::socket::Listening;
 use windlass_store::{Held, Seat, Store, StoreError};
 use windlass_workspace::{Pushed, Workspace, WorkspaceError, Workspaces};
 
+use crate::metrics::Counts;
 use crate::output::{Replica, Shipper, Wire};
 use crate::store::{PgStore, Worker};
 
@@ -43,6 +44,7 @@ pub struct FleetStation {
     tokens: Arc<Mutex<HashMap<String, String>>>,
     mirrors: tokio::sync::Mutex<()>,
     pub(crate) shipper: Shipper,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) replica: Arc<Replica>,
     wire: OnceCell<Arc<Wire>>,
 }
@@ -50,11 +52,26 @@ pub struct FleetStation {
 impl FleetStation {
     pub fn new(store: PgStore, worker: Worker, data: DataDir, workspaces: Workspaces, hub: String) -> Self {
         let tokens: Arc<Mutex<HashMap<String, String>>> = Arc::default();
-        let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens));
+        let counts = Arc::new(Counts::default());
+        let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens), Arc::clone(&counts));
         let replica = Arc::new(Replica::new(store.clone(), data.clone()));
         let (mirrors, wire) = (tokio::sync::Mutex::default(), OnceCell::new());
         let (project, park_after) = (None, None);
-        Self { store, worker, data, workspaces, hub, project, park_after, tokens, mirrors, shipper, replica, wire }
+        Self {
+            store,
+            worker,
+            data,
+            workspaces,
+            hub,
+            project,
+            park_after,
+            tokens,
+            mirrors,
+            shipper,
+            counts,
+            replica,
+            wire,
+        }
     }
 
     /// The same for a worker that gives loops back that wait longer.
@@ -250,6 +267,7 @@ impl Station for FleetStation {
         let Some(most) = self.park_after.filter(|most| wait.time > *most) else { return Ok(false) };
         tracing::info!(loop_id = %id, seconds = wait.time.as_secs(), ?most, "parks the loop until its wait is over");
         self.store.park(&id.0, token, wait).await?;
+        Counts::one(&self.counts.parked);
         Ok(true)
     }
 

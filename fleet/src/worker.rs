@@ -1,8 +1,10 @@
 //! A worker: takes loops that wait, drives them with the engine's own driver, and leaves them at a boundary.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,6 +22,7 @@ use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 
 use crate::dispatch::{Dispatch, PgDispatch};
+use crate::metrics::{self, Counts};
 use crate::station::FleetStation;
 use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
 use crate::temporal::{self, TemporalDispatch};
@@ -42,6 +45,8 @@ pub struct Options {
     pub temporal: Option<temporal::Address>,
     /// A loop that waits longer is given back meanwhile.
     pub park_after: Duration,
+    /// Where a monitor may ask for numbers.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// What a process is to the fleet.
@@ -127,6 +132,13 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     let who = Who::Worker { name: &options.name, slots: options.slots, park_after: options.park_after };
     let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
+    let counts = Arc::clone(&station.counts);
+    counts.slots.store(options.slots.into(), Ordering::Relaxed);
+    if let Some(at) = options.metrics {
+        let bound =
+            metrics::serve(at, Arc::clone(&counts)).await.map_err(|error| format!("--metrics {at}: {error}"))?;
+        tracing::info!("metrics at http://{bound}/metrics");
+    }
     let mut dispatch: Box<dyn Dispatch> = match options.temporal {
         Some(at) => Box::new(TemporalDispatch::new(at, store.clone(), station.worker.clone(), options.slots)?),
         None => Box::new(PgDispatch::new(store.clone(), station.worker.id.clone()).await?),
@@ -148,6 +160,8 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         if draining {
             dispatch.drain();
         }
+        counts.running.store(driven.running.len() as u64, Ordering::Relaxed);
+        counts.draining.store(draining, Ordering::Relaxed);
         let room = (options.slots as usize).saturating_sub(driven.running.len());
         if draining && driven.running.is_empty() {
             break;
@@ -158,9 +172,11 @@ pub async fn work(options: Options) -> Result<(), Failure> {
                 if driven.running.len() < options.slots as usize && !cooling.contains_key(&id) {
                     match driven.take(&id).await {
                         // Another worker was faster, with this loop or with another one of the same limit.
-                        Ok(()) | Err(EngineError::Driven { .. } | EngineError::Store(StoreError::Limited { .. })) => {}
+                        Ok(()) | Err(EngineError::Driven { .. }) => {}
+                        Err(EngineError::Store(StoreError::Limited { .. })) => Counts::one(&counts.limited),
                         Err(error) => {
                             tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
+                            Counts::one(&counts.failed);
                             cooling.insert(id.clone(), Instant::now());
                         }
                     }
@@ -208,7 +224,9 @@ impl Driven {
         if self.running.contains_key(id) {
             return Ok(());
         }
+        let counts = &self.station.counts;
         let was_parked = self.station.store.parked(id).await?.is_some();
+        let was_held = self.station.store.holder(id).await?.is_some();
         let mut held = self.engine.take(&LoopId(id.to_owned())).await?;
         match held.state.status() {
             // Nothing cut it off: the time that it waited is its own.
@@ -219,6 +237,10 @@ impl Driven {
             Status::Running | Status::Waiting { .. } => self.engine.attach(&mut held).await?,
             Status::Queued => {}
             Status::Paused { .. } | Status::Ended { .. } => return self.engine.release(held).await,
+        }
+        Counts::one(&counts.taken);
+        if was_held {
+            Counts::one(&counts.taken_over);
         }
         tracing::info!(loop_id = id, name = held.state.name, "took the loop");
         let (leave, told) = watch::channel(false);
@@ -237,7 +259,10 @@ impl Driven {
                 self.station.shipper.left(&id);
                 match result {
                     Ok(()) => tracing::info!(loop_id = id, "left the loop"),
-                    Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),
+                    Err(error) => {
+                        Counts::one(&self.station.counts.failed);
+                        tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop");
+                    }
                 }
                 Some(id)
             }
@@ -259,6 +284,7 @@ impl Driven {
         let held = self.station.store.tokens_of(&self.station.worker.id).await?;
         for (id, leave) in &self.running {
             if held.get(id) != self.station.token(id).as_ref() && !*leave.borrow() {
+                Counts::one(&self.station.counts.lost);
                 tracing::warn!(loop_id = id, "another worker took the loop");
                 leave.send_replace(true);
             }

@@ -28,7 +28,7 @@ use crate::app::App;
 use crate::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
 use crate::openapi::{Document, Route};
 use crate::refused::Refused;
-use crate::{ask, board, guard, login, pages, sse, turns};
+use crate::{ask, board, guard, login, metrics, pages, sse, turns};
 
 /// The largest body of a request.
 const LARGEST_BODY: usize = 1024 * 1024;
@@ -95,6 +95,10 @@ fn of_this_machine(table: Table) -> Table {
     table
         .add(Route::get("/api/health", "Health check; requires no token").answers::<Health>(), get(health))
         .add(Route::get("/api/server", "Version and status of the server").answers::<ServerView>(), get(server))
+        .add(
+            Route::get("/metrics", "Loops, streams and, of a fleet, workers, queue and limits, for Prometheus").text(),
+            get(metrics::metrics),
+        )
         .ask::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
         .ask::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
         .ask::<ListWorkers>(Route::get("/api/workers", "Workers and desks of a fleet; none on a single machine"))
