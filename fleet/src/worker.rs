@@ -17,7 +17,7 @@ use windlass_core::stop::Status;
 use windlass_engine::clock::SystemClock;
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, EngineError};
-use windlass_store::StoreError;
+use windlass_store::{Store, StoreError};
 use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 

@@ -113,15 +113,27 @@ fn loops(all: &mut Metrics, listed: &[Listed]) {
 }
 
 fn workers(all: &mut Metrics, machines: &[WorkerView]) {
-    let each = || machines.iter().filter_map(|one| Some((one, one.slots?)));
     let mut family = all.gauge("windlass_worker_up", "Whether the database hears of the worker");
-    each().for_each(|(one, _)| drop(family.of(&of_worker(one), u32::from(one.is_alive))));
+    for (one, _) in each(machines) {
+        family.of(&of_worker(one), u32::from(one.is_alive));
+    }
     let mut family = all.gauge("windlass_worker_draining", "Whether the worker takes no new loops");
-    each().for_each(|(one, _)| drop(family.of(&of_worker(one), u32::from(one.is_draining))));
+    for (one, _) in each(machines) {
+        family.of(&of_worker(one), u32::from(one.is_draining));
+    }
     let mut family = all.gauge("windlass_worker_slots", "How many loops the worker takes");
-    each().for_each(|(one, slots)| drop(family.of(&of_worker(one), slots)));
+    for (one, slots) in each(machines) {
+        family.of(&of_worker(one), slots);
+    }
     let mut family = all.gauge("windlass_worker_loops", "How many loops the worker holds");
-    each().for_each(|(one, _)| drop(family.of(&of_worker(one), float(one.loops))));
+    for (one, _) in each(machines) {
+        family.of(&of_worker(one), float(one.loops));
+    }
+}
+
+/// Those that take loops, with how many.
+fn each(machines: &[WorkerView]) -> impl Iterator<Item = (&WorkerView, u32)> {
+    machines.iter().filter_map(|one| Some((one, one.slots?)))
 }
 
 /// Several workers may have one name.

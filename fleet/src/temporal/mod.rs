@@ -6,7 +6,7 @@
 mod flow;
 mod hands;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -259,7 +259,8 @@ async fn sweep(store: &PgStore, client: &Client) -> Result<(), Failure> {
     loop {
         let waiting = store.waiting().await?;
         // One that was held back meanwhile may have lost its workflow.
-        started.retain(|id, at| at.elapsed() < STARTED && waiting.iter().any(|one| one.id == *id));
+        let ids: HashSet<&str> = waiting.iter().map(|one| one.id.as_str()).collect();
+        started.retain(|id, at| at.elapsed() < STARTED && ids.contains(id.as_str()));
         for one in
             waiting.into_iter().filter(|one| !started.contains_key(&one.id)).take(MOST_STARTS).collect::<Vec<_>>()
         {
