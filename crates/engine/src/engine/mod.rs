@@ -1,5 +1,9 @@
 //! The engine: everything a process needs to create, drive, follow and command loops.
 
+mod acting;
+mod creating;
+mod secrets;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -17,7 +21,6 @@ use windlass_supervise::Launcher;
 use crate::clock::Clock;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
-use crate::creating::{self, Creating};
 use crate::data::{DataDir, rubbish};
 use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
@@ -26,11 +29,12 @@ use crate::notify;
 use crate::outside::{Outside, Station, Submission};
 use crate::places::{Drain, Places};
 use crate::ports::Ports;
-use crate::secrets::LastSecrets;
 use crate::socket::Hub;
 use crate::tools::ToolServer;
 use crate::trust::Consent;
 use crate::view::catalogue_entry;
+use creating::Creating;
+use secrets::LastSecrets;
 use windlass_faults as faults;
 use windlass_store::{Append, Create, Held as Lease, Holder, InboxItem, Listed, Presence, Store, StoreError};
 use windlass_workspace::{Kind, WorkspaceError, Workspaces};

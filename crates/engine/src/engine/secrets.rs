@@ -11,7 +11,7 @@ use windlass_core::machine::{Event, LoopState};
 use windlass_core::spec::LoopSpec;
 use windlass_redact::secrets::{KnownSecret, Rules, in_dotenv, in_environment};
 
-use crate::engine::Engine;
+use super::Engine;
 
 /// A larger file holds no settings.
 const LARGEST_DOTENV: u64 = 256 * 1024;

@@ -6,8 +6,8 @@ use windlass_agents::{LaunchError, LaunchFacts, Progress, SessionFacts, TurnRequ
 use windlass_core::agent::AgentEvent;
 use windlass_supervise::{ExitRecord, ProcessEvent, Running};
 
+use super::TranscriptReader;
 use crate::data::TurnFiles;
-use crate::transcript::TranscriptReader;
 
 /// A process and what is read of it; `see` gets what it says.
 pub(crate) struct Exchange<F> {

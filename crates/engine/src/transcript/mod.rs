@@ -3,6 +3,9 @@
 //! The bytes are on disk before anybody reads them, so a reader that comes late or is slow loses nothing and costs
 //! one buffer.
 
+pub(crate) mod exchange;
+mod tool_calls;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -20,7 +23,7 @@ use windlass_core::usage::UsageByModel;
 use windlass_workspace::Beneath;
 
 use crate::data::TurnFiles;
-use crate::tool_calls::ToolCalls;
+use tool_calls::ToolCalls;
 
 const CHUNK: usize = 256 * 1024;
 
