@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 
+use super::login::{Caller, Logins, Register, Tickets};
 use crate::app::App;
-use crate::login::{Caller, Logins, Register, Tickets};
 use windlass_app::{Kind, Problem};
 
-use crate::rate::Rate;
-use crate::refused::Refused;
-use crate::secret::Secret;
+use super::rate::Rate;
+use super::secret::Secret;
+use crate::http::refused::Refused;
 
 #[derive(Debug)]
 pub(crate) struct Guard {

@@ -1,5 +1,10 @@
 //! The routes, each once: the router and the OpenAPI document are both made from this table.
 
+pub(crate) mod ask;
+pub(crate) mod openapi;
+pub(crate) mod pages;
+pub(crate) mod turns;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -24,11 +29,14 @@ use windlass_app::{
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
 
+use crate::access::guard;
+use crate::access::login;
+use crate::access::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
 use crate::app::App;
-use crate::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
-use crate::openapi::{Document, Route};
-use crate::refused::Refused;
-use crate::{ask, board, guard, login, pages, sse, turns};
+use crate::feeds::board;
+use crate::feeds::sse;
+use crate::http::refused::Refused;
+use openapi::{Document, Route};
 
 /// The largest body of a request.
 const LARGEST_BODY: usize = 1024 * 1024;

@@ -5,10 +5,10 @@
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::refused::Refused;
+use crate::http::refused::Refused;
 use windlass_app::{Kind, Problem};
 
-#[path = "../dashboard/files.rs"]
+#[path = "../../dashboard/files.rs"]
 mod files;
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");

@@ -13,8 +13,8 @@ use windlass_engine::data::TurnFiles;
 use windlass_engine::engine::EngineError;
 
 use crate::app::App;
-use crate::extract::{Path, Query};
-use crate::refused::Refused;
+use crate::http::extract::{Path, Query};
+use crate::http::refused::Refused;
 use windlass_app::{GateLogQuery, RawQuery};
 use windlass_app::{Kind, Problem};
 

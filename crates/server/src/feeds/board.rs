@@ -18,10 +18,10 @@ use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::feed::LastWords;
 use windlass_store::{LOOP, ListFilter, Listed, Rows};
 
+use super::sse::{HEARTBEAT, stream};
 use crate::app::{App, Subscribed};
-use crate::extract::Query;
-use crate::refused::Refused;
-use crate::sse::{HEARTBEAT, stream};
+use crate::http::extract::Query;
+use crate::http::refused::Refused;
 use windlass_app::{FeedQuery, LoopSummary, last_words, summary};
 
 /// The catalogue is checked so often at most.

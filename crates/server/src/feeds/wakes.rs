@@ -12,7 +12,7 @@ use windlass_core::ids::LoopId;
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::News;
 
-use crate::tape::Tape;
+use super::tape::Tape;
 
 type Lines = Arc<Mutex<HashMap<String, Line>>>;
 

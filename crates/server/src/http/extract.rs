@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use windlass_app::{Kind, Problem};
 
-use crate::refused::Refused;
+use super::refused::Refused;
 
 /// A JSON body. No body means an empty object.
 #[derive(Debug)]

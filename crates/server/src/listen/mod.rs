@@ -1,5 +1,7 @@
 //! Sockets: where the server listens, and its limits.
 
+pub(crate) mod room;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -20,12 +22,12 @@ use tokio_rustls::TlsAcceptor;
 use windlass_app::Local;
 use windlass_engine::engine::Engine;
 
+use crate::access::guard::Guard;
+use crate::access::login::Logins;
+use crate::access::secret::Secret;
 use crate::api;
 use crate::app::{App, Facts};
-use crate::guard::Guard;
-use crate::login::Logins;
-use crate::room::{Greeted, Room};
-use crate::secret::Secret;
+use room::{Greeted, Room};
 
 /// The port that is tried first, and how many after it.
 const PORT: u16 = 4747;

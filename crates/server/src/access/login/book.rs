@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::secret::{self, fingerprint, random};
+use crate::access::secret::{self, fingerprint, random};
 
 /// How long a login link can be used.
 pub const CODE_MINUTES: i64 = 10;

@@ -20,10 +20,10 @@ pub use book::{CODE_MINUTES, LoginCode, Logins, SESSION_DAYS, Session, Which};
 pub(crate) use tickets::Tickets;
 
 use crate::app::App;
-use crate::extract::Body;
+use crate::http::extract::Body;
 use windlass_app::{Kind, Problem};
 
-use crate::refused::Refused;
+use crate::http::refused::Refused;
 
 /// The sender of a request, from the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]

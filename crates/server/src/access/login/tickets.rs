@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::secret::{fingerprint, random};
+use crate::access::secret::{fingerprint, random};
 use windlass_app::{Kind, Problem};
 
 const VALID: Duration = Duration::from_secs(30);

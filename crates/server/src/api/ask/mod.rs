@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use windlass_app::{Kind, Local, Problem};
 
 use crate::app::App;
-use crate::extract::Body;
-use crate::refused::Refused;
+use crate::http::extract::Body;
+use crate::http::refused::Refused;
 
 /// Performs a request of one kind, whose fields are given, and answers with its report as JSON.
 pub(crate) type Perform = fn(App, Asked) -> Performed;
