@@ -1,5 +1,7 @@
 //! A command line of the user's, run by the user's shell under the supervisor: gates and set-up commands.
 
+mod unstarted;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,11 +45,19 @@ pub(super) struct Line<'a> {
     pub(super) hidden: bool,
     /// It may use the user's logins for package registries: nothing of an agent's is there.
     pub(super) credentials: bool,
+    /// It judges.
+    pub(super) gate: bool,
 }
 
 impl<'a> Line<'a> {
     pub(super) fn of(gate: &'a GateSpec) -> Self {
-        Self { command: &gate.command, timeout_ms: gate.timeout_ms, hidden: gate.hidden, credentials: false }
+        Self {
+            command: &gate.command,
+            timeout_ms: gate.timeout_ms,
+            hidden: gate.hidden,
+            credentials: false,
+            gate: true,
+        }
     }
 }
 
@@ -96,6 +106,7 @@ pub(super) async fn run(
         credentials: line.credentials,
     };
     let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;
+    let path = command.env.get("PATH").cloned().unwrap_or_default();
     let missed = sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, command.env.get("HOME")));
     let shim = ShimSpec {
         command,
@@ -155,6 +166,10 @@ pub(super) async fn run(
     let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
     let (verdict, exit_code) = judge(record.as_ref(), timed_out)?;
     let output = tail(files, record.as_ref());
+    if line.gate && exit_code == Some(unstarted::NOT_FOUND) {
+        unstarted::not_installed(state, line.command, &output, &path)?;
+    }
+    let unstarted = exit_code.filter(|_| line.gate).and_then(|code| unstarted::note(code, &output));
     let missed = missed.filter(|_| !verdict.passed()).map(|missed| missed.hints(&output)).unwrap_or_default();
     let missed: String = missed.iter().map(|hint| format!("\n[windlass: {hint}]\n")).collect();
     Ok(ShellRun {
@@ -162,7 +177,10 @@ pub(super) async fn run(
         exit_code,
         duration_ms: u64::try_from(took).unwrap_or(0),
         output_sha256: files.stdout_sha256(),
-        output_tail: output + &missed + &limits_note(verdict, record.as_ref(), state, disk_short),
+        output_tail: output
+            + &unstarted.unwrap_or_default()
+            + &missed
+            + &limits_note(verdict, record.as_ref(), state, disk_short),
     })
 }
 
