@@ -35,7 +35,7 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
   const limit = measure === "cost" ? forecasts.find((one) => one.limit === "budget") : forecasts.find((one) => one.limit === "tokens");
   const sums = columns.map(((total) => (column: { sum: number }) => (total += column.sum))(0));
   return (
-    <div className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
+    <div className="mx-auto grid grid-cols-1 max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
       {forecasts.length > 0 ? <Part title={t(over ? "usage.used" : "usage.forecast")} wide><Forecasts forecasts={forecasts} over={over} /></Part> : null}
       <Part title={t("usage.per_iteration")} wide={!limit} action={<><Choice label={t("usage.measure")} options={MEASURES} value={measure} name={(one) => t(`usage.measure_${one}`)} onChange={setMeasure} /><Choice label={t("usage.split")} options={SPLITS} value={split} name={(one) => t(`usage.by_${one}`)} onChange={setSplit} /></>}>
         <Columns label={t("usage.per_iteration")} names={names.map(nameOf)} show={show} columns={columns.map((column) => ({ key: String(column.iteration), label: String(column.iteration), live: column.live, values: names.map((name) => column.parts.get(name) ?? 0), title: `${t("feed.iteration", { number: column.iteration })}: ${show(column.sum)}` }))} />
@@ -71,7 +71,7 @@ const SOON = 4;
 function Forecasts({ forecasts, over }: { forecasts: readonly Forecast[]; over: boolean }) {
   const { t } = useTranslation();
   return (
-    <ul data-forecasts className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
+    <ul data-forecasts className="grid grid-cols-1 gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
       {forecasts.map(({ limit, used, max, each, left }, index) => (
         <li key={limit} className="min-w-0 text-sm">
           <p className="text-xs text-faint">{t(`usage.limit_${limit}`)}</p>
