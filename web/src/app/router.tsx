@@ -33,7 +33,10 @@ const loop = createRoute({
   path: "/loops/$id",
   component: lazyRouteComponent(() => import("../loop/LoopPage"), "LoopPage"),
   validateSearch: (search: Record<string, unknown>): LoopSearch =>
-    keep({ tab: text(search["tab"]), since: endOf(search["since"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }) as LoopSearch,
+    ({ ...keep({ tab: text(search["tab"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }),
+      // Said in any case: what is left out is taken from the address as it stands.
+      since: endOf(search["since"]),
+    }) as LoopSearch,
 });
 
 const group = createRoute({ getParentRoute: () => root, path: "/groups/$id", component: lazyRouteComponent(() => import("../groups/GroupPage"), "GroupPage") });

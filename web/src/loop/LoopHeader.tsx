@@ -48,7 +48,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
       </div>
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">
         <Fact label={t("loop.iteration")} className="w-14 sm:w-20"><Iterations loop={loop} /></Fact>
-        {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx("figures", loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}>{loop.review.consecutive_rejections}</span></Fact> : null}
+        {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx(loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}><Bar value={loop.review.consecutive_rejections} max={loop.review.max_rejections} show={String} label={t("loop.consecutive_rejections")} /></span></Fact> : null}
         <Fact label={t("loop.claims")} className="max-sm:hidden"><Claims loop={loop} /></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")}><Cost loop={loop} /></Fact>
