@@ -16,7 +16,7 @@ after(() => world.end());
 
 test("machine_on_its_own_has_no_page_of_workers_in_its_menu", async () => {
   const page = await world.page();
-  await page.getByRole("link", { name: "Agents" }).waitFor();
+  await page.getByRole("link", { name: "Agents", exact: true }).waitFor();
   assert.equal(await page.getByRole("link", { name: "Workers" }).count(), 0);
   await page.goto(`${world.origin}/workers`);
   await page.getByText("This server is not part of a fleet").waitFor();
@@ -26,7 +26,7 @@ test("machine_on_its_own_has_no_page_of_workers_in_its_menu", async () => {
 
 test("workers_show_what_they_hold_and_one_is_drained", async () => {
   const page = await world.page();
-  const fleet = structuredClone(FLEET);
+  const fleet = FLEET.map((worker) => ({ ...worker }));
   const drained = [];
   await page.route(/\/api\/workers(\/|$)/, (route) => {
     const id = /workers\/(\w+)\/drain/.exec(route.request().url())?.[1];
@@ -53,6 +53,10 @@ test("workers_show_what_they_hold_and_one_is_drained", async () => {
     assert.ok(box && box.x + box.width <= width, `at ${width} the header ends at ${box?.x + box?.width}`);
     assert.deepEqual(await violations(page), [], `at ${width}`);
   }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${world.origin}/agents`);
+  await page.getByRole("link", { name: "Workers (4)" }).click();
+  await card("builder-2").waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -27,7 +27,7 @@ const PLACES = [
   { to: "/agents", key: "nav.agents", icon: Robot, keys: "g a" },
   { to: "/settings", key: "nav.settings", icon: Gear, keys: "g s" },
 ] as const;
-/** Only where there is a fleet. On a phone the page of the agents leads there. */
+/** Only where there is a fleet. Where there is no room for it, the page of the agents leads there. */
 const WORKERS_PLACE = { to: "/workers", key: "nav.workers", icon: Server, keys: "g w" } as const;
 
 export function Shell() {
@@ -72,7 +72,7 @@ export function Shell() {
         </Link>
         <nav aria-label={t("nav.label")} className="flex grow justify-between sm:justify-start sm:gap-1">
           {shown.map(({ to, key, icon: Icon }) => (
-            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-9 flex-col items-center justify-center gap-0.5 border-b-2 px-0.5 text-[11px] whitespace-nowrap sm:px-2", isFleet ? "xl:flex-row xl:gap-1.5 xl:px-2.5 xl:text-sm" : "lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", to === "/workers" && "max-sm:hidden", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
+            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-9 flex-col items-center justify-center gap-0.5 border-b-2 px-0.5 text-[11px] whitespace-nowrap sm:px-2", isFleet ? "xl:flex-row xl:gap-1.5 xl:px-2.5 xl:text-sm" : "lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", to === "/workers" && "max-md:hidden", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
               <Icon />
               <span>{t(key)}</span>
             </Link>
