@@ -9,7 +9,7 @@ import { duration } from "../lib/format";
 import { useItemKeys } from "../lib/keys";
 import { useTitle } from "../lib/title";
 import { say } from "../lib/toast";
-import { Bar } from "../loops/parts";
+import { Meter } from "../loops/parts";
 import { Dialog } from "../ui/Dialog";
 import { Cross, Dot, Down, Server } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
@@ -49,7 +49,7 @@ function Worker({ worker, onDrain }: { worker: WorkerView; onDrain: () => void }
         {state === "alive" && !worker.is_desk ? <Button small className="ml-auto" onClick={onDrain}>{t("workers.drain")}</Button> : null}
       </div>
       <p className="figures mt-1 text-xs text-soft">{[t(worker.is_desk ? "workers.desk" : "workers.worker"), worker.version, t("workers.seen", { ago: duration(worker.seen_s_ago * 1000) })].filter(Boolean).join(" · ")}</p>
-      {worker.is_desk ? null : <div className="mt-1.5"><span className="text-xs text-faint">{t("nav.loops")}</span><Bar value={worker.loops} max={worker.slots} show={String} label={t("nav.loops")} /></div>}
+      {worker.is_desk ? null : <div className="mt-1.5"><span className="text-xs text-faint">{t("nav.loops")}</span><span className="figures block">{worker.loops}{worker.slots ? <span className="text-soft"> / {worker.slots}</span> : null}</span>{worker.slots ? <Meter value={worker.loops} max={worker.slots} label={t("nav.loops")} /> : null}</div>}
     </li>
   );
 }
