@@ -25,10 +25,10 @@ mod tape;
 mod turns;
 mod wakes;
 
-pub use api::document_text as openapi;
 pub use app::Facts;
 pub use client::{Client, ClientError};
 pub use listen::{ListenError, ListenOptions, Listener, Tls};
 pub use login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
+pub use openapi::text as openapi;
 pub use remote::TOKEN;
 pub use secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};
