@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod describe;
 #[cfg(not(test))]
-#[path = "openapi/undescribed.rs"]
+#[path = "undescribed.rs"]
 mod describe;
 #[cfg(test)]
 mod tests;
