@@ -75,6 +75,7 @@ fn takeover_words(report: &TakeoverReport) -> String {
     for session in &report.sessions {
         let _ = writeln!(text, "  {:<8} {}", session.role.name(), session.command);
     }
-    let _ = writeln!(text, "  resume     windlass resume {}", report.name);
+    let verb = if report.status == "completed" { "continue" } else { "resume" };
+    let _ = writeln!(text, "  {verb:<10} windlass {verb} {}", report.name);
     text
 }

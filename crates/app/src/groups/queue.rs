@@ -243,7 +243,7 @@ async fn shown(here: &Local) -> Result<QueueView, Problem> {
         .map_err(|error| Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}")))?;
     view.driven = row.is_driven();
     let ids = view.goals.iter().map(|goal| goal.id.clone()).collect();
-    let rows = engine.store.list(ListFilter { ids: Some(ids), ..ListFilter::default() }).await?;
+    let rows = engine.store.list(ListFilter { ids: Some(ids), summaries: true, ..ListFilter::default() }).await?;
     for goal in &mut view.goals {
         let Some(row) = rows.iter().find(|row| row.entry.id == goal.id) else { continue };
         goal.name = Some(row.entry.name.clone());

@@ -1,173 +1,66 @@
-//! The OpenAPI document, made from the routes and the types that they take and answer.
+//! Makes the OpenAPI document from the routes and the types that they take and answer.
 //!
-//! OpenAPI 3.1 takes JSON Schema as it is, which is what `schemars` makes of the types; they carry it already for the
-//! tools that agents call.
+//! OpenAPI 3.1 takes JSON Schema as it is, which is what `schemars` makes of the types.
 
-use axum::http::{Method, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use windlass_app::ErrorBody;
 
-type Described = fn(&mut SchemaGenerator) -> Value;
+use super::Route;
 
-/// One method of one path.
-#[derive(Debug, Clone)]
-pub(crate) struct Route {
-    pub path: &'static str,
-    method: &'static str,
-    summary: &'static str,
-    query: Option<Described>,
-    body: Option<Described>,
-    status: &'static str,
-    kind: &'static str,
-    answer: Option<Described>,
+pub(super) type Described = fn(&mut SchemaGenerator) -> Value;
+
+pub(super) fn type_of<T: JsonSchema>() -> Described {
+    described::<T>
 }
 
 fn described<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
 }
 
-impl Route {
-    fn new(method: &'static str, path: &'static str, summary: &'static str) -> Self {
-        Self { path, method, summary, query: None, body: None, status: "200", kind: "application/json", answer: None }
+/// The document, which is checked in as `schemas/openapi.json`.
+pub(super) fn document(routes: Vec<Route>) -> Value {
+    let settings = |mut settings: SchemaSettings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+        settings
+    };
+    // What is answered has every field; what is taken may leave out those with a default.
+    let mut answers = settings(SchemaSettings::draft2020_12().for_serialize()).into_generator();
+    let mut takes = settings(SchemaSettings::draft2020_12().for_deserialize()).into_generator();
+    let failed = described::<ErrorBody>(&mut answers);
+    let mut paths = Map::new();
+    for route in routes {
+        let operation = operation(&route, &mut answers, &mut takes, &failed);
+        let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
+        path[route.method] = operation;
     }
-
-    pub(crate) fn get(path: &'static str, summary: &'static str) -> Self {
-        Self::new("get", path, summary)
+    let webhooks = json!({ "notification": { "post": webhook(&mut answers) } });
+    let mut schemas = answers.take_definitions(true);
+    for (name, schema) in takes.take_definitions(true) {
+        schemas.entry(name).or_insert(schema);
     }
-
-    pub(crate) fn post(path: &'static str, summary: &'static str) -> Self {
-        Self::new("post", path, summary)
-    }
-
-    pub(crate) fn put(path: &'static str, summary: &'static str) -> Self {
-        Self::new("put", path, summary)
-    }
-
-    /// A request with its report, unless they are described already.
-    pub(crate) fn asks<R: windlass_app::Request>(mut self) -> Self {
-        if self.method == "get" {
-            self.query = self.query.or(Some(described::<R>));
-        } else {
-            self.body = self.body.or(Some(described::<R>));
-        }
-        self.answers::<R::Report>()
-    }
-
-    /// It makes something.
-    pub(crate) fn created(mut self) -> Self {
-        self.status = "201";
-        self
-    }
-
-    pub(crate) fn method(&self) -> Method {
-        match self.method {
-            "get" => Method::GET,
-            "put" => Method::PUT,
-            _ => Method::POST,
-        }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        if self.status == "201" { StatusCode::CREATED } else { StatusCode::OK }
-    }
-
-    pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
-        self.query = Some(described::<T>);
-        self
-    }
-
-    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(described::<T>);
-        self
-    }
-
-    pub(crate) fn answers<T: JsonSchema>(mut self) -> Self {
-        self.answer = Some(described::<T>);
-        self
-    }
-
-    /// Server-sent events, each with such an object.
-    pub(crate) fn streams<T: JsonSchema>(mut self) -> Self {
-        self.kind = "text/event-stream";
-        self.answers::<T>()
-    }
-
-    /// The content type of the answer, if it is not plain JSON.
-    pub(crate) fn of_kind(mut self, kind: &'static str) -> Self {
-        self.kind = kind;
-        self
-    }
-
-    pub(crate) fn text(mut self) -> Self {
-        self.kind = "text/plain";
-        self.answer = Some(described::<String>);
-        self
-    }
-
-    pub(crate) fn bytes(mut self) -> Self {
-        self.kind = "application/octet-stream";
-        self
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Document {
-    routes: Vec<Route>,
-}
-
-impl Document {
-    pub(crate) fn new() -> Self {
-        Self { routes: Vec::new() }
-    }
-
-    pub(crate) fn add(&mut self, route: Route) {
-        self.routes.push(route);
-    }
-
-    pub(crate) fn json(self) -> Value {
-        let settings = |mut settings: SchemaSettings| {
-            settings.definitions_path = "/components/schemas".into();
-            settings.meta_schema = None;
-            settings
-        };
-        // What is answered has every field; what is taken may leave out those with a default.
-        let mut answers = settings(SchemaSettings::draft2020_12().for_serialize()).into_generator();
-        let mut takes = settings(SchemaSettings::draft2020_12().for_deserialize()).into_generator();
-        let failed = described::<ErrorBody>(&mut answers);
-        let mut paths = Map::new();
-        for route in self.routes {
-            let operation = operation(&route, &mut answers, &mut takes, &failed);
-            let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
-            path[route.method] = operation;
-        }
-        let webhooks = json!({ "notification": { "post": webhook(&mut answers) } });
-        let mut schemas = answers.take_definitions(true);
-        for (name, schema) in takes.take_definitions(true) {
-            schemas.entry(name).or_insert(schema);
-        }
-        schemas.values_mut().for_each(say_both);
-        keep_used(&mut schemas, &[&json!(paths), &webhooks]);
-        json!({
-            "openapi": "3.1.0",
-            "info": {
-                "title": "Windlass",
-                "version": env!("CARGO_PKG_VERSION"),
-                "description": "The API of `windlass serve`. Fields are only ever added.",
-                "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
-            },
-            "servers": [{ "url": "http://127.0.0.1:4747", "description": "`windlass serve` on this machine" }],
-            "security": [{ "bearer": [] }],
-            "paths": paths,
-            "webhooks": webhooks,
-            "components": {
-                "schemas": schemas,
-                "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
-            },
-        })
-    }
+    schemas.values_mut().for_each(say_both);
+    keep_used(&mut schemas, &[&json!(paths), &webhooks]);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Windlass",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The API of `windlass serve`. Fields are only ever added.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:4747", "description": "`windlass serve` on this machine" }],
+        "security": [{ "bearer": [] }],
+        "paths": paths,
+        "webhooks": webhooks,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+        },
+    })
 }
 
 /// Takes out schemas that nothing leads to: those of requests that are all query or path.
