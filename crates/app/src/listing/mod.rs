@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::requests::ListLoops;
 use crate::views::{LoopList, LoopSummary};
 
-pub use workers::{DrainWorker, ListWorkers};
+pub use workers::{DrainWorker, ListFleetQueue, ListWorkers};
 
 /// What `status` of a list can ask for: statuses, outcomes of completed loops, and `open`.
 pub const LISTED_AS: [&str; 17] = [

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_engine::outside::WorkerView;
+use windlass_engine::outside::{FleetQueue, WorkerView};
 
 use crate::local::Local;
 use crate::loops::page_after;
@@ -18,6 +18,10 @@ pub struct ListWorkers {
     /// At most so many; all if not said.
     pub limit: Option<usize>,
 }
+
+/// The loops of a fleet that wait for a worker, and its limits; none on a machine that is no desk.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListFleetQueue {}
 
 /// Let a worker finish its turns and exit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +43,18 @@ impl Request for ListWorkers {
         };
         page_after(&mut workers, self.after.as_deref(), self.limit, |worker| worker.id.clone())?;
         Ok(workers)
+    }
+}
+
+impl Request for ListFleetQueue {
+    type Report = FleetQueue;
+    const NAME: &'static str = "fleet queue";
+
+    async fn perform(self, here: &Local) -> Result<FleetQueue, Problem> {
+        match here.reader().await? {
+            Some(engine) => Ok(engine.fleet_queue().await?),
+            None => Ok(FleetQueue::default()),
+        }
     }
 }
 
