@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::*;
-use windlass_testkit::{Output, World, sandbox_works};
+use windlass_testkit::{Output, World};
 
-/// A world whose loops run in a sandbox and that has Python; none elsewhere.
-fn sandboxed() -> Option<World> {
+/// As `crate::sandboxed`, on a machine that has Python.
+fn with_python() -> Option<World> {
     if !Path::new("/usr/bin/python3").exists() {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), b"\n*** SKIPPED: python3 is not installed\n\n");
         return None;
     }
-    sandbox_works().then(crate::world)
+    crate::sandboxed()
 }
 
 fn put(path: &Path, content: &str) {
@@ -76,7 +76,7 @@ fn connect(world: &World, paths: &[PathBuf]) -> String {
 #[test]
 // promise: safety-11
 fn named_socket_is_reached_by_agent_and_gate_and_no_other_is() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = with_python() else { return };
     let dir = world.home().join("a service");
     std::fs::create_dir(&dir).unwrap();
     let (named, other, gone) = (dir.join("pg sql.sock"), dir.join("other.sock"), dir.join("gone.sock"));
@@ -94,7 +94,7 @@ fn named_socket_is_reached_by_agent_and_gate_and_no_other_is() {
 
 #[test]
 fn socket_behind_which_everything_is_possible_comes_with_a_warning() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = with_python() else { return };
     world.config("sandbox_sockets = ['/run/docker.sock', '/run/postgresql/.s.PGSQL.5432']\n");
     let output = agent(&world, "echo x > file", &[]);
     output.assert_code(0);
@@ -110,7 +110,7 @@ fn socket_behind_which_everything_is_possible_comes_with_a_warning() {
 // promise: safety-11
 fn abstract_socket_made_outside_is_not_reached_and_one_made_inside_is() {
     use std::os::linux::net::SocketAddrExt;
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = with_python() else { return };
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let numbers: Vec<u32> = kernel.split(['.', '-']).take(2).filter_map(|part| part.parse().ok()).collect();
     if numbers < vec![6, 12] {
@@ -134,7 +134,7 @@ const LOGIN: &str = "echo $(cat ~/.npmrc ~/.cargo/credentials.toml ~/.netrc 2>&1
 #[test]
 // promise: safety-12
 fn set_up_on_the_base_uses_registry_logins_and_nothing_later_does() {
-    let Some(mut world) = sandboxed() else { return };
+    let Some(mut world) = with_python() else { return };
     let home = world.home();
     put(&home.join(".npmrc"), "//npm.example/:_authToken=LOGIN\n");
     put(&home.join(".cargo/credentials.toml"), "token = 'LOGIN'\n");
@@ -160,7 +160,7 @@ fn set_up_on_the_base_uses_registry_logins_and_nothing_later_does() {
 
 #[test]
 fn set_up_on_a_later_commit_has_no_registry_login() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = with_python() else { return };
     put(&world.home().join(".npmrc"), "//npm.example/:_authToken=LOGIN\n");
     world.config("setup_credentials = true\n");
     // On the base there is no package.json, and the login is needed there; later it must be gone.
@@ -172,7 +172,7 @@ fn set_up_on_a_later_commit_has_no_registry_login() {
 
 #[test]
 fn gate_and_agent_that_miss_a_hidden_path_get_a_hint_with_its_setting() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = with_python() else { return };
     put(&world.home().join(".my tool/settings"), "x\n");
     put(&world.home().join(".rustup/settings.toml"), "x\n");
     let output = agent(&world, "echo x > file", &["--gate", "cat \"$HOME/.my tool/settings\""]);

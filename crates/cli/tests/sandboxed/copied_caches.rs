@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::support::*;
-use windlass_testkit::{Output, World, sandbox_works};
+use windlass_testkit::{Output, World};
 
 /// Runs Windlass in a mount namespace in which the data directory is on an overlay. None if this machine has no such thing, which
 /// is printed.
@@ -49,10 +49,7 @@ fn put(path: &Path, content: &str) {
 #[test]
 // promise: safety-1
 fn without_overlays_a_loop_has_copies_of_the_caches_that_last_as_long_as_it_does() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let home = world.home();
     put(&home.join(".cargo/registry/cache/crate"), "good\n");
     put(&home.join(".npm/_cacache/deep/er/one"), "kept\n");

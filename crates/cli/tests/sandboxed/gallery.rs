@@ -5,12 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::*;
-use windlass_testkit::{Output, World, sandbox_works};
-
-/// A world whose loops run in a sandbox; none, after saying so, where this machine has none.
-fn sandboxed() -> Option<World> {
-    sandbox_works().then(crate::world)
-}
+use windlass_testkit::{Output, World};
 
 /// Runs a loop whose agent is this shell script; it ends with the claim.
 fn hostile(world: &World, script: &str, more: &[&str]) -> Output {
@@ -50,7 +45,7 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn one_that_writes_to_home_changes_nothing_there() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     std::fs::write(world.home().join("letter.txt"), "dear\n").unwrap();
     hostile(&world, "rm -rf \"$HOME\"; echo x > \"$HOME/x\"; echo evil >> \"$HOME/.bashrc\"; echo in > file", &[])
         .assert_code(0);
@@ -61,7 +56,7 @@ fn one_that_writes_to_home_changes_nothing_there() {
 
 #[test]
 fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let script = "if [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat > /dev/null\n\
                   touch \"$HOME/by-agent\" by-agent && echo escaped >&2\ncat \"${0%/*}/said\"";
     let program = world.install_script("claude", script);
@@ -79,7 +74,7 @@ fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
 #[test]
 // promise: safety-1
 fn one_that_reads_keys_finds_none() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     for place in [".ssh/id_rsa", ".aws/credentials", ".gnupg/key", ".config/gh/hosts.yml", ".netrc", ".git-credentials"]
     {
         let path = world.home().join(place);
@@ -98,7 +93,7 @@ fn one_that_reads_keys_finds_none() {
 
 #[test]
 fn what_is_denied_by_default_can_be_shown_and_more_can_be_denied() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     for place in [".aws/config", "shown/letters/mine", "shown/this"] {
         let path = world.home().join(place);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -116,7 +111,7 @@ fn what_is_denied_by_default_can_be_shown_and_more_can_be_denied() {
 
 #[test]
 fn one_that_plants_hooks_and_settings_is_refused_and_nothing_runs() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let repo = world.repo().path().display().to_string();
     let mark = world.root().join("ran");
     let plant = format!(
@@ -188,7 +183,7 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_un
 
 #[test]
 fn one_that_prints_its_environment_and_commits_a_key_tells_nobody_anything() {
-    let Some(mut world) = sandboxed() else { return };
+    let Some(mut world) = crate::sandboxed() else { return };
     world.set_env("MY_API_TOKEN", "not-for-agents-1");
     let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
     let key = format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}\n-----END PRIVATE KEY-----");
@@ -209,7 +204,7 @@ fn one_that_prints_its_environment_and_commits_a_key_tells_nobody_anything() {
 #[test]
 // promise: work-15
 fn one_that_changes_remotes_and_pushes_reaches_nothing() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let remote = world.root().join("remote.git");
     let bare = ["init", "--quiet", "--bare", remote.to_str().unwrap()];
     let mut git = world.command("git");
@@ -239,7 +234,7 @@ fn one_that_changes_remotes_and_pushes_reaches_nothing() {
 
 #[test]
 fn one_that_kills_its_parents_kills_only_itself() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let output = hostile(&world, "echo x > file; kill -9 1; kill -9 $PPID; kill -9 -1; sleep 1; echo still here", &[]);
     // Whatever it comes to, the loop ends in a way that can be told.
     let status = status(&world, "work");
@@ -249,7 +244,7 @@ fn one_that_kills_its_parents_kills_only_itself() {
 
 #[test]
 fn one_that_leaves_a_daemon_on_a_port_leaves_none() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let daemon = "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' >/dev/null 2>&1 &\n\
                   (setsid nohup sleep 600 >/dev/null 2>&1 &)\necho x > file";
     hostile(&world, daemon, &[]).assert_code(0);
@@ -258,7 +253,7 @@ fn one_that_leaves_a_daemon_on_a_port_leaves_none() {
 
 #[test]
 fn one_that_leads_out_by_links_stays_inside() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let out = world.root().join("outside");
     std::fs::create_dir(&out).unwrap();
     let lead =
@@ -275,7 +270,7 @@ fn one_that_leads_out_by_links_stays_inside() {
 #[test]
 // promise: safety-1
 fn one_that_looks_for_windlass_itself_sees_nothing() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let data = world.data_dir().display().to_string();
     std::fs::create_dir_all(world.data_dir().join("worktrees/another")).unwrap();
     std::fs::write(world.data_dir().join("worktrees/another/notes"), "OF-ANOTHER-LOOP\n").unwrap();
@@ -299,7 +294,7 @@ fn a_closed_network_is_closed_for_agents_and_gates() {
     let port = listener.local_addr().unwrap().port();
     let connect = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' 2>/dev/null && echo REACHED");
     for (network, reached) in [("allow", true), ("deny", false)] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         let gate = format!("! bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
         let gates: &[&str] = if reached { &[] } else { &["--gate", &gate] };
         let more = [&["--network", network], gates].concat();
@@ -311,7 +306,7 @@ fn a_closed_network_is_closed_for_agents_and_gates() {
 
 #[test]
 fn a_reviewer_cannot_change_what_it_judges() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let coder = world
         .script("[[turn]]\nsteps = [{ write = { path = \"coder.txt\", content = \"1\\n\" } }, { say = \"Done.\" }]");
     let block = "```json windlass-review\n{\"verdict\": \"clean\", \"summary\": \"fine\", \"findings\": []}\n```";
@@ -337,7 +332,7 @@ fn a_reviewer_cannot_change_what_it_judges() {
 
 #[test]
 fn in_place_the_hooks_and_settings_of_the_repository_are_sealed_too() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let config = std::fs::read_to_string(world.repo().path().join(".git/config")).unwrap();
     let plant = "echo x > file; echo evil >> .git/config; echo evil > .git/hooks/post-commit; git commit --allow-empty -qm mine";
     hostile(&world, plant, &["--in-place"]).assert_code(0);
@@ -349,7 +344,7 @@ fn in_place_the_hooks_and_settings_of_the_repository_are_sealed_too() {
 #[test]
 fn the_doctor_breaks_out_of_no_level() {
     for (level, network) in [("workspace", "allow"), ("workspace", "deny"), ("read-only", "allow")] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         let output = call(&world, &["doctor", &format!("--sandbox={level}"), "--network", network, "--json"]);
         let report = output.assert_code(0).json();
         assert_eq!(report["ok"], true, "{report}");
@@ -364,7 +359,7 @@ fn the_doctor_breaks_out_of_no_level() {
 /// The way to the program is made in the private temporary directory then, which is no way into the real home.
 #[test]
 fn the_doctor_is_not_misled_by_a_program_in_a_home_below_the_temporary_directory() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let program = world.home().join("bin/windlass");
     std::fs::create_dir(world.home().join("bin")).unwrap();
     let built = Path::new(env!("CARGO_BIN_EXE_windlass"));
@@ -377,7 +372,7 @@ fn the_doctor_is_not_misled_by_a_program_in_a_home_below_the_temporary_directory
 
 /// A machine on which bubblewrap is there and does not work.
 fn without_namespaces() -> Option<World> {
-    let world = sandboxed()?;
+    let world = crate::sandboxed()?;
     world.install_script("bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1");
     Some(world)
 }
@@ -406,7 +401,7 @@ fn auto_takes_the_sandbox_there_is_and_goes_on_without_only_if_somebody_agreed()
         .assert_code(2)
         .assert_stderr_has("no sandbox is available on this machine (bubblewrap does not work on this machine");
     assert_eq!(world.repo().branches(), ["main"]);
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     // Whether it works is asked of bubblewrap alone, whatever else is on the PATH.
     world.install_script("true", "exit 1");
     let output = hostile(&world, "echo x > file", &["--sandbox", "auto"]);
@@ -417,7 +412,7 @@ fn auto_takes_the_sandbox_there_is_and_goes_on_without_only_if_somebody_agreed()
 
 #[test]
 fn a_loop_keeps_its_sandbox_and_does_not_go_on_without() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     hostile(&world, "echo x >> file; [ -e there ] || { touch there; exit 1; }", &[]).assert_code(7);
     let bwrap = world.install_script("bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1");
     call(&world, &["resume", "work"]).assert_code(2).assert_stderr_has("the loop uses the sandbox 'workspace'");
@@ -428,7 +423,7 @@ fn a_loop_keeps_its_sandbox_and_does_not_go_on_without() {
 
 #[test]
 fn nothing_of_a_sandbox_is_left_when_the_loop_has_ended() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     hostile(&world, "echo x > file; echo y > /tmp/mine; echo z > $TMPDIR/other", &[]).assert_code(0);
     assert_eq!(names(&world.data_dir().join("tmp")), Vec::<String>::new());
     assert!(!Path::new("/tmp/mine").exists());

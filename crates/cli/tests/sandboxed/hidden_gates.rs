@@ -1,7 +1,6 @@
 //! In the default sandbox an agent finds no trace of a hidden gate, wherever it looks.
 
 use crate::support::*;
-use windlass_testkit::sandbox_works;
 
 /// Searches its prompt, environment, process list and files; has no more than half of the words that it looks for.
 ///
@@ -30,10 +29,7 @@ case $(wc -l < w) in 2) touch red ;; *) rm -f red ;; esac
 #[test]
 // promise: gates-12
 fn agent_finds_no_trace_of_a_hidden_gate() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     world.repo().write(".gitignore", "target\nstolen\n").write("probe.sh", "true\n").commit("A probe");
     let dir = world.home().join("my hidden-marker tests");
     std::fs::create_dir(&dir).unwrap();

@@ -1,13 +1,8 @@
 //! Secrets that an agent commits in the user's own checkout: found, told with a way to remove them, and no claim counts until then.
 
 use crate::support::*;
-use windlass_testkit::{World, sandbox_works};
 
 const KEY: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
-
-fn sandboxed() -> Option<World> {
-    sandbox_works().then(crate::world)
-}
 
 /// Two turns, each a line for the shell, and a claim.
 fn script(first: &str, second: &str) -> String {
@@ -19,7 +14,7 @@ fn script(first: &str, second: &str) -> String {
 // promise: work-10
 fn in_place_a_ref_of_the_agents_with_a_secret_is_named_and_blocks_the_claim_until_it_is_gone() {
     for name in ["refs/tags/v1", "refs/heads/windlass/side", "refs/windlass/mine/x", "refs/stash"] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         let keep = match name {
             "refs/stash" => "git reset -q --soft HEAD~1; git stash -q".to_owned(),
             name => format!("git update-ref {name} HEAD; git rm -q key; git commit -qm clean"),
@@ -39,7 +34,7 @@ fn in_place_a_ref_of_the_agents_with_a_secret_is_named_and_blocks_the_claim_unti
 #[test]
 // promise: work-10
 fn in_place_replaced_commits_are_told_with_how_to_remove_them_for_good() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let first = format!("echo {KEY} > key; echo 1 > ok; git add -A; git commit -qm mine");
     let agent = world.script(&script(&first, "rm key; echo 2 > ok"));
     let forget = "git reflog expire --expire-unreachable=now --all && git gc --prune=now";
@@ -58,7 +53,7 @@ fn in_place_replaced_commits_are_told_with_how_to_remove_them_for_good() {
 #[test]
 // promise: work-10
 fn in_place_without_commits_of_windlass_those_of_the_agent_are_searched() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let base = world.repo().head();
     let first = format!("echo {KEY} > key; git add key; git commit -qm mine; git rm -q key; git commit -qm clean");
     let second = format!("git reset -q --soft {base}; echo 1 > ok; git add ok; git commit -qm ok");

@@ -10,7 +10,7 @@ fn editable_install_of_the_checkout_does_not_decide_the_verdict() {
     if !python.exists() {
         return eprintln!("skipped: /usr/bin/python3 is not installed");
     }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     world.repo().write(".gitignore", ".venv\n__pycache__\n");
     world.repo().write("src/thing.py", "VALUE = 1\n");
     world.repo().write(
@@ -48,10 +48,7 @@ const CACHES: [&str; 4] = [".cargo/registry", ".cache/go-build", ".npm/_cacache"
 #[test]
 // promise: gates-11
 fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
-    if !windlass_testkit::sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     for cache in &CACHES[..2] {
         let dir = world.home().join(cache);
         std::fs::create_dir_all(&dir).unwrap();
@@ -91,7 +88,7 @@ fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
 #[test]
 // promise: gates-15
 fn what_an_agent_writes_to_a_path_that_the_sandbox_may_write_is_not_judged() {
-    let mut world = crate::world();
+    let Some(mut world) = crate::sandboxed() else { return };
     let shared = world.home().join("my shared");
     std::fs::create_dir_all(&shared).unwrap();
     std::fs::write(shared.join("tool"), "as before\n").unwrap();

@@ -1,5 +1,4 @@
-//! A loop whose network is a list of hosts, with real traffic from inside its sandbox (which the name of this binary
-//! switches on, see `World`).
+//! A loop whose network is a list of hosts, with real traffic from inside its sandbox.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -37,10 +36,7 @@ fn inside(world: &World, script: &str, more: &[&str]) -> (String, windlass_testk
 #[test]
 // promise: safety-8
 fn a_listed_host_is_reached_by_every_client_and_nothing_else_is() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let (listed, other) = (server(), server());
     let script = format!(
         r#"
@@ -78,10 +74,7 @@ fn a_listed_host_is_reached_by_every_client_and_nothing_else_is() {
 /// The bridge must not be what a turn waits for.
 #[test]
 fn a_turn_ends_with_its_agent_and_a_daemon_is_still_waited_for_and_ended() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let (said, _) = inside(&world, "sleep 1000 & echo started > out", &["--network", "list"]);
     assert_eq!(said, "started\n");
     world.wait_no_processes();
@@ -89,10 +82,7 @@ fn a_turn_ends_with_its_agent_and_a_daemon_is_still_waited_for_and_ended() {
 
 #[test]
 fn a_driver_that_is_killed_takes_proxy_and_bridge_along() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"there\" }, { wait_for = \"go\" }, { say = \"x\" }]");
     let running = start(&world, &agent, &["--network", "list"]);
     agent.wait_touched("there");
@@ -103,10 +93,7 @@ fn a_driver_that_is_killed_takes_proxy_and_bridge_along() {
 
 #[test]
 fn a_list_without_a_sandbox_and_what_is_no_host_are_refused() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let agent = world.script("[[turn]]\nsteps = []");
     run(&world, &agent, &["--sandbox", "off", "--network", "list"]).assert_code(2).assert_stderr_has("sandbox");
     let wrong = run(&world, &agent, &["--network", "list", "--network-host", "http://a.org"]);
@@ -117,10 +104,7 @@ fn a_list_without_a_sandbox_and_what_is_no_host_are_refused() {
 /// The loop's driver is gone when its work is merged.
 #[test]
 fn gates_of_a_merge_reach_the_hosts_of_the_list_and_no_others() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let (listed, other) = (server(), server());
     let agent = world.script(&format!(
         "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = {PROMISE:?} }}]"

@@ -88,10 +88,7 @@ fn git_in_the_printed_workspace_runs_nothing_of_the_agents() {
 // promise: safety-9
 fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind() {
     for hooks_path in [None, Some(".husky"), Some("tools/hooks")] {
-        if !sandbox_works() {
-            return;
-        }
-        let world = crate::world();
+        let Some(world) = crate::sandboxed() else { return };
         let repo = world.repo();
         let git_dir = repo.path().join(".git");
         if let Some(path) = hooks_path {
@@ -117,10 +114,7 @@ fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind(
 // promise: safety-9
 fn what_a_gate_plants_where_there_is_no_checkout_of_its_own_runs_nothing_either() {
     for how in [&["--in-place"][..], &["--commit", "off"], &["--in-place", "--commit", "off"]] {
-        if !sandbox_works() {
-            return;
-        }
-        let world = crate::world();
+        let Some(world) = crate::sandboxed() else { return };
         let mark = world.root().join("ran");
         let gate = world.install_script("gate", &PLANT.replace("%MARK%", &mark.to_string_lossy()));
         let agent = world.install_script("agent", &format!("echo 1 > file; echo '{PROMISE}'"));
@@ -151,10 +145,7 @@ rm -f evil; echo work > file; git add file; git -c user.name=a -c user.email=a@b
 #[test]
 // promise: safety-9
 fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let git_dir = world.repo().path().join(".git");
     let _ = std::fs::remove_dir_all(git_dir.join("hooks"));
     let _ = std::fs::remove_dir_all(git_dir.join("info"));
@@ -190,10 +181,7 @@ fn names_in(dir: &Path) -> Vec<String> {
 #[test]
 // promise: safety-9
 fn in_place_hooks_that_are_a_link_lead_where_the_user_said() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let (repo, mark) = (world.repo(), world.root().join("ran"));
     let hooks = repo.path().join(".git/hooks");
     repo.write("githooks/pre-commit", "#!/bin/sh\n").commit("Hooks of the team");
@@ -213,10 +201,7 @@ fn in_place_hooks_that_are_a_link_lead_where_the_user_said() {
 
 #[test]
 fn in_place_what_a_killed_driver_left_is_removed_when_another_loop_starts() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"there\" }, { wait_for = \"go\" }, { say = \"x\" }]");
     let running = start(&world, &agent, &["--in-place"]);
     agent.wait_touched("there");

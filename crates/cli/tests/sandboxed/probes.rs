@@ -1,7 +1,6 @@
 //! Programs of agents that are run outside any loop: asked for a version, or called.
 
 use crate::support::*;
-use windlass_testkit::sandbox_works;
 
 /// What a replaced program does: it answers, and leaves a mark in the home and beside itself if it can.
 const REPLACED: &str = "#!/bin/sh\ntouch \"$HOME/marked\" \"${0%/*}/marked\" '@/marked'\n\
@@ -9,10 +8,7 @@ const REPLACED: &str = "#!/bin/sh\ntouch \"$HOME/marked\" \"${0%/*}/marked\" '@/
 
 #[test]
 fn an_agent_that_replaced_its_program_marks_nothing_when_its_version_is_asked_for() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let dir = world.home().join(".my tool");
     std::fs::create_dir(&dir).unwrap();
     let replaced = REPLACED.replace('@', &world.root().to_string_lossy());
@@ -47,10 +43,7 @@ fn an_agent_that_replaced_its_program_marks_nothing_when_its_version_is_asked_fo
 
 #[test]
 fn the_demo_runs_in_the_sandbox_where_there_is_one() {
-    if !sandbox_works() {
-        return;
-    }
-    let world = crate::world();
+    let Some(world) = crate::sandboxed() else { return };
     let output = call(&world, &["demo"]);
     output.assert_code(0);
     assert!(output.stdout.contains("workspace (bubblewrap)"), "{}", output.shown());

@@ -160,7 +160,7 @@ fn node_project_with_installed_packages_is_judged_in_a_package_of_a_monorepo() {
 // promise: work-16
 fn python_project_with_an_editable_install_is_judged() {
     let python = Path::new("/usr/bin/python3");
-    let mut world = crate::world();
+    let Some(mut world) = crate::sandboxed() else { return };
     let repo = world.repo();
     repo.write(".gitignore", ".venv\n__pycache__\n*.egg-info\nbuild\n");
     repo.write("pyproject.toml", "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n[project]\nname = \"thing\"\nversion = \"1\"\n[tool.setuptools]\npackage-dir = {\"\" = \"src\"}\npy-modules = [\"thing\"]\n");

@@ -7,12 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::*;
-use windlass_testkit::{Output, World, sandbox_works};
-
-/// A world whose loops run in a sandbox; none on a machine without one, which is printed.
-fn sandboxed() -> Option<World> {
-    sandbox_works().then(crate::world)
-}
+use windlass_testkit::{Output, World};
 
 /// Runs a loop whose agent is this shell script; it ends with the claim.
 fn agent(world: &World, script: &str, more: &[&str]) -> Output {
@@ -56,7 +51,7 @@ impl Drop for Churner {
 
 #[test]
 fn sockets_that_come_and_go_beside_a_loop_fail_no_turn_and_no_gate() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let (home, elsewhere) = (world.home().join("sockets"), world.root().join("elsewhere"));
     for dir in [&home, &elsewhere] {
         std::fs::create_dir(dir).unwrap();
@@ -84,7 +79,7 @@ echo "TOOLS: $answer"
 #[test]
 // promise: tools-4
 fn a_reviewer_reaches_its_tools_with_the_data_directory_in_the_home() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let coder = world
         .script("[[turn]]\nsteps = [{ write = { path = \"coder.txt\", content = \"1\\n\" } }, { say = \"Done.\" }]");
     let script = USE_TOOLS.replace("$WINDLASS", env!("CARGO_BIN_EXE_windlass"));
@@ -111,7 +106,7 @@ fn put(path: &Path, content: &str) {
 #[test]
 // promise: safety-1
 fn of_the_home_only_what_is_named_is_there() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let home = world.home();
     let bait = [
         ".ssh/id_rsa",
@@ -154,7 +149,7 @@ fn of_the_home_only_what_is_named_is_there() {
 
 #[test]
 fn what_a_turn_writes_to_its_home_and_caches_is_gone_and_a_gate_does_not_see_it() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let home = world.home();
     put(&home.join(".cargo/registry/cache/crate"), "good\n");
     put(&home.join(".cache/p10k.zsh"), "mine\n");
@@ -170,7 +165,7 @@ fn what_a_turn_writes_to_its_home_and_caches_is_gone_and_a_gate_does_not_see_it(
 
 #[test]
 fn the_rest_of_the_machine_is_not_there() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let said = seen(
         &world,
         "cat /etc/shadow /etc/sudoers; ls /srv /mnt /media /var/lib/dpkg /root/.bashrc; ls /var; cat /etc/passwd | wc -l",
@@ -183,7 +178,7 @@ fn the_rest_of_the_machine_is_not_there() {
 
 #[test]
 fn a_socket_that_is_not_in_the_view_cannot_be_reached_whatever_its_name() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let home = world.home();
     let names = ["a socket", "plain.sock", "renamed", "linked"];
     let sockets: Vec<_> =
@@ -199,7 +194,7 @@ fn a_socket_that_is_not_in_the_view_cannot_be_reached_whatever_its_name() {
 
 #[test]
 fn a_toolchain_in_the_home_is_found_through_path_with_its_libraries() {
-    let Some(mut world) = sandboxed() else { return };
+    let Some(mut world) = crate::sandboxed() else { return };
     let home = world.home();
     let prefix = home.join(".tools/node v20");
     put(&prefix.join("lib/text"), "from the library\n");
@@ -216,7 +211,7 @@ fn a_toolchain_in_the_home_is_found_through_path_with_its_libraries() {
 
 #[test]
 fn a_home_that_is_not_the_one_of_the_list_of_users_is_the_one_inside() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let said = seen(&world, "getent passwd $(id -u) | cut -d: -f6; echo $HOME; git config user.name");
     let home = world.home().display().to_string();
     assert_eq!(said, format!("{home}\n{home}\nTest\n"));
@@ -225,7 +220,7 @@ fn a_home_that_is_not_the_one_of_the_list_of_users_is_the_one_inside() {
 #[test]
 fn data_and_caches_behind_links_are_in_the_view() {
     for network in ["allow", "list"] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         let home = world.home();
         std::fs::create_dir_all(home.join("disk")).unwrap();
         if std::fs::rename(home.join(".local"), home.join("disk/local")).is_err() {
@@ -244,7 +239,7 @@ fn data_and_caches_behind_links_are_in_the_view() {
 
 #[test]
 fn an_agent_that_replaces_its_own_program_and_settings_changes_nothing_for_the_user() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let home = world.home();
     put(&home.join(".claude/settings.json"), "{}\n");
     put(&home.join(".claude/local/claude"), "the program\n");
@@ -296,7 +291,7 @@ tried("plain", lambda: os.chmod("b", 0o755))
 
 #[test]
 fn set_user_id_programs_io_uring_and_vsock_are_refused() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     if !Path::new("/usr/bin/python3").exists() {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), b"\n*** SKIPPED: python3 is not installed\n\n");
         return;
@@ -315,7 +310,7 @@ fn set_user_id_programs_io_uring_and_vsock_are_refused() {
 
 #[test]
 fn an_agent_cannot_change_the_prompt_that_was_recorded() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let forge = "cat > /dev/null; echo forged > /proc/self/fd/0; echo forged >> /dev/stdin; echo x > file";
     agent(&world, forge, &[]).assert_code(0);
     let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
@@ -332,7 +327,7 @@ fn an_agent_cannot_change_the_prompt_that_was_recorded() {
 // promise: bounds-15
 fn the_disk_limit_counts_what_a_loop_writes_to_caches_and_to_its_home() {
     for place in [".npm/_cacache/big", ".cache/big", "big", "../../tmp/big"] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         put(&world.home().join(".npm/_cacache/known"), "x");
         let place = if place.starts_with("..") { "/tmp/big".to_owned() } else { format!("$HOME/{place}") };
         let script = format!("mkdir -p \"$(dirname {place})\"; head -c 20000000 /dev/urandom > {place}");
@@ -347,7 +342,7 @@ fn the_disk_limit_counts_what_a_loop_writes_to_caches_and_to_its_home() {
 
 #[test]
 fn gate_that_misses_a_hidden_file_gets_a_hint_with_the_setting_that_shows_it() {
-    let Some(world) = sandboxed() else { return };
+    let Some(world) = crate::sandboxed() else { return };
     let hidden = world.home().join("tool/conf");
     std::fs::create_dir(hidden.parent().unwrap()).unwrap();
     std::fs::write(&hidden, "x").unwrap();
@@ -360,7 +355,7 @@ fn gate_that_misses_a_hidden_file_gets_a_hint_with_the_setting_that_shows_it() {
 #[test]
 fn a_session_called_like_a_file_or_an_option_is_not_resumed_and_shows_nothing() {
     for option in [false, true] {
-        let Some(world) = sandboxed() else { return };
+        let Some(world) = crate::sandboxed() else { return };
         let bait = world.new_dir("elsewhere").join("notes");
         put(&bait, "BAIT\n");
         let session = if option { "--settings=evil.json".to_owned() } else { bait.display().to_string() };
@@ -381,7 +376,7 @@ fn a_session_called_like_a_file_or_an_option_is_not_resumed_and_shows_nothing() 
 
 #[test]
 fn in_place_a_link_that_an_agent_puts_where_a_toolchain_belongs_shows_nothing() {
-    let Some(mut world) = sandboxed() else { return };
+    let Some(mut world) = crate::sandboxed() else { return };
     let elsewhere = world.new_dir("elsewhere");
     put(&elsewhere.join("notes"), "BAIT\n");
     world.set_env("JAVA_HOME", world.repo().path().join("jdk"));
