@@ -7,7 +7,6 @@ use windlass_workspace::{Checkpoint, Kind, Workspace};
 
 /// A commit by git and one that is written here, one turn each, then what git makes of the same files.
 #[tokio::test]
-// promise: work-3
 async fn a_commit_written_here_is_the_one_that_git_makes() {
     let fx = Fixture::new();
     let (workspaces, spawns) = fx.counting();
