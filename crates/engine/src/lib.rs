@@ -3,7 +3,6 @@
 //! The engine is the shell around `windlass-core`: it keeps the journal, drives loops, calls git, starts agents and
 //! gates, and shows what happens. It holds no rule of its own about when a loop goes on.
 
-mod acting;
 pub mod activity;
 pub mod call;
 pub mod changes;
@@ -11,12 +10,10 @@ pub mod clock;
 pub mod command;
 pub mod config;
 pub mod copilot_loop;
-mod creating;
 pub mod data;
 pub mod driver;
 pub mod engine;
 pub mod environment;
-mod exchange;
 pub mod feed;
 pub mod groups;
 pub mod journal;
@@ -30,10 +27,8 @@ pub mod ports;
 pub mod proxy;
 pub mod residue;
 pub mod sandbox;
-mod secrets;
 pub mod summariser;
 pub mod tokens;
-mod tool_calls;
 pub mod tools;
 pub mod transcript;
 pub mod trust;

@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::Engine;
 
-use crate::board::Board;
-use crate::guard::Guard;
-use crate::wakes::Wakes;
+use crate::access::guard::Guard;
+use crate::feeds::board::Board;
+use crate::feeds::wakes::Wakes;
 use windlass_app::{Local, Problem, SandboxReport};
 
 /// What the server knows of itself.

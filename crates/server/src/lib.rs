@@ -4,31 +4,19 @@
 //! what a command does. Everything in a response that came from an
 //! agent is data: JSON, plain text or bytes, never a page.
 
+mod access;
 mod api;
 mod app;
-mod ask;
-mod board;
 mod client;
-mod extract;
-mod guard;
+mod feeds;
+mod http;
 mod listen;
-mod login;
-mod openapi;
-mod pages;
-mod rate;
-mod refused;
 mod remote;
-mod room;
-mod secret;
-mod sse;
-mod tape;
-mod turns;
-mod wakes;
 
+pub use access::login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
+pub use access::secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};
 pub use api::document_text as openapi;
 pub use app::Facts;
 pub use client::{Client, ClientError};
 pub use listen::{ListenError, ListenOptions, Listener, Tls};
-pub use login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
 pub use remote::TOKEN;
-pub use secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};

@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::project::Project;
-use super::{WorkspaceError, Workspaces};
+use crate::project::Project;
+use crate::{WorkspaceError, Workspaces};
 
 /// Names by which package managers call them.
 const NAMES: [&str; 4] = ["node_modules", ".venv", "venv", "vendor"];

@@ -12,43 +12,21 @@
 //! - Each call can be cut off at any point and recreated.
 
 mod agent_git;
-mod attach;
 mod checkpoint;
-mod clone;
-mod commit;
-mod copying;
-mod create;
 mod dependencies;
 mod disk;
 mod failure;
-mod files;
 pub mod git;
-mod heads;
-mod history;
-mod hold_back;
 mod hunks;
 mod ignored;
 mod judge;
-mod landed;
 mod look;
 mod merge;
-mod message;
 mod mirror;
-mod nested;
-mod owner;
+mod opening;
 mod planted;
 mod project;
-mod protect;
-mod publish;
-mod quarantine;
-mod remove;
-mod reopen;
-mod restore;
-mod save;
-mod signing;
-mod stage;
 mod submodules;
-mod take;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -61,30 +39,30 @@ use serde::{Deserialize, Serialize};
 use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 
 pub use agent_git::beneath::Beneath;
+pub use checkpoint::hold_back::Unwanted;
+pub use checkpoint::save::SavedRef;
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
-pub use clone::push_rules;
-pub use copying::copy_into_checkout;
-pub use create::{ForkRequest, Opened, WorkspaceRequest};
 pub use dependencies::leads_back;
+pub use disk::copying::copy_into_checkout;
 pub use disk::{DiskUse, blocking_until, disk_use, remove_tree};
 pub use failure::WorkspaceError;
-pub use files::{CommitFacts, FileAt};
-pub use hold_back::Unwanted;
 pub use hunks::{Part, PartKind, Parts};
 pub use judge::{BEFORE, Judge, Keep, Save};
-pub use landed::Landed;
+pub use look::files::{CommitFacts, FileAt};
+pub use look::landed::Landed;
+pub use look::signing::{Signed, SigningError};
 pub use look::{DiffSize, DiffTo};
 pub use merge::{
     Advanced, BatchBuild, BatchConflict, BatchMember, MergeInRequest, MergeOutcome, MergePlan, MergePreview,
     MergeRequest, PlannedMerge, TargetMerged,
 };
 pub use mirror::Pushed;
+pub use opening::clone::push_rules;
+pub use opening::create::{ForkRequest, Opened, WorkspaceRequest};
+pub use opening::remove::Removed;
+pub use opening::reopen::{Reopen, Reopened};
+pub use opening::restore::{RestoreRequest, Restored};
 pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
-pub use remove::Removed;
-pub use reopen::{Reopen, Reopened};
-pub use restore::{RestoreRequest, Restored};
-pub use save::SavedRef;
-pub use signing::{Signed, SigningError};
 pub use submodules::Submodule;
 
 /// How a workspace relates to the user's repository.
@@ -225,7 +203,7 @@ pub struct Workspaces {
     /// Indexes on which no git of a former engine can be at work any more.
     settled: Arc<Mutex<HashSet<PathBuf>>>,
     /// What is known of each workspace's last commit.
-    known: Arc<commit::Known>,
+    known: Arc<checkpoint::commit::Known>,
 }
 
 impl Workspaces {

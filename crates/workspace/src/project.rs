@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::WorkspaceError;
+use crate::WorkspaceError;
 use crate::git::{Git, GitError, GitHost, HeadFile};
 
 /// What a checkout is.
@@ -92,7 +92,7 @@ pub(super) const OPERATIONS: &[(&str, &str)] = &[
     ("sequencer", "cherry-pick"),
 ];
 
-impl super::Workspaces {
+impl crate::Workspaces {
     /// The root of the checkout that a directory is in: what a project is called by.
     pub async fn project_root(&self, dir: &Path) -> Result<PathBuf, WorkspaceError> {
         Ok(Project::inspect(&self.host, dir).await?.checkout)

@@ -21,9 +21,9 @@ use windlass_supervise::{
 };
 
 use crate::data::{DataDir, TurnFiles, private_dir, private_files};
-use crate::exchange::{self, Exchange};
 use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::transcript::TranscriptReader;
+use crate::transcript::exchange::{self, Exchange};
 
 pub use version::{VersionProbe, version};
 

@@ -17,10 +17,10 @@ use windlass_supervise::{ContainmentRequest, Ended, ShimSpec};
 use super::performing::Context;
 use super::{DriveError, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
-use crate::exchange::{self, Exchange};
 use crate::sandbox::{Confined, Ground};
 use crate::summariser::{self, Material, TurnHistory, Written};
 use crate::tokens;
+use crate::transcript::exchange::{self, Exchange};
 use crate::transcript::{TranscriptReader, TurnWatcher};
 
 /// A short extra turn needs no longer.

@@ -6,6 +6,9 @@
 //! counts as not there.
 
 pub(crate) mod beneath;
+pub(crate) mod heads;
+pub(crate) mod publish;
+pub(crate) mod take;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 use beneath::{Beneath, Found};
 
-use super::project::OPERATIONS;
-use super::{Workspace, WorkspaceError};
 use crate::git::{HeadFile, is_id, packed_refs};
+use crate::project::OPERATIONS;
+use crate::{Workspace, WorkspaceError};
 
 /// No file of git's that is read here is larger in earnest.
 const LARGEST: u64 = 64 << 20;

@@ -9,10 +9,11 @@ mod mix;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use super::create::checked_out_at;
-use super::protect::pathspec;
-use super::{Workspace, WorkspaceError, Workspaces, save};
+use crate::checkpoint::protect::pathspec;
+use crate::checkpoint::save;
 use crate::git::{FilePath, Git, GitError};
+use crate::opening::create::checked_out_at;
+use crate::{Workspace, WorkspaceError, Workspaces};
 use mix::Edit;
 
 /// Larger files are one part.

@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use rules::{check_out_rules, ignored_by};
 
-use super::stage::{beside, workspace_index};
-use super::{Workspace, WorkspaceError, Workspaces, copying, nested};
+use crate::checkpoint::nested;
+use crate::checkpoint::stage::{beside, workspace_index};
+use crate::disk::copying;
 use crate::git::{FilePath, Git, Index};
+use crate::{Workspace, WorkspaceError, Workspaces};
 use walk::Walked;
 
 /// So many are named.

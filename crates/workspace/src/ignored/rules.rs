@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::WorkspaceError;
+use crate::disk::copying;
 use crate::git::Git;
-use crate::{WorkspaceError, copying};
 
 /// Creates a directory with only the ignore files of a commit.
 pub(crate) async fn check_out_rules(git: &Git, commit: &str, dir: &Path) -> Result<(), WorkspaceError> {

@@ -10,8 +10,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::{Judge, blocking};
+use crate::disk::copying;
 use crate::ignored::{check_out_rules, ignored_by};
-use crate::{WorkspaceError, Workspaces, copying};
+use crate::{WorkspaceError, Workspaces};
 
 /// Names by which build tools call their directories.
 const NAMES: [&str; 24] = [

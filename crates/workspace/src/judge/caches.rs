@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::stamps::{Stamps, tells_changes};
 use super::{Judge, Reader, TICK_MS};
 use crate::disk::blocking;
-use crate::{Workspace, WorkspaceError, Workspaces, copying};
+use crate::disk::copying;
+use crate::{Workspace, WorkspaceError, Workspaces};
 
 pub(super) const LIVE: &str = "caches";
 pub(super) const STAMPS: &str = "caches.stamps";

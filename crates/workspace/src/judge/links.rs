@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::checkpoint::hold_back::next_object;
 use crate::git::{FilePath, Git, GitError, Index, hex};
-use crate::hold_back::next_object;
 use crate::submodules::{pointers, users};
 use crate::{Workspace, WorkspaceError, Workspaces};
 

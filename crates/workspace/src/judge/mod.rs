@@ -23,9 +23,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Workspace, WorkspaceError, Workspaces, copying};
+use crate::disk::copying;
 use crate::disk::{blocking, write_whole};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
+use crate::{Workspace, WorkspaceError, Workspaces};
 use builds::build_dir;
 pub use caches::BEFORE;
 use stamps::{DOT_GIT, Stamps, tells_changes};
@@ -277,7 +278,7 @@ impl Judge {
         }
         write(&made.join("HEAD"), format!("{commit}\n"))?;
         std::fs::File::create(made.join("index"))
-            .and_then(|mut copy| super::stage::copy_into(&self.root.join("index"), &mut copy))
+            .and_then(|mut copy| crate::checkpoint::stage::copy_into(&self.root.join("index"), &mut copy))
             .map_err(failed)
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 
-use crate::copying;
+use crate::disk::copying;
 use crate::disk::{Wanted, still_wanted};
 
 /// The gates' own repository at the top of the checkout, which is recreated for each judgement.

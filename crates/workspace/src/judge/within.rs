@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::stamps::DOT_GIT;
 use super::{Judge, write};
+use crate::WorkspaceError;
+use crate::disk::copying;
 use crate::git::{FilePath, Git, Index};
 use crate::submodules::{Pointer, Repository, pointers};
-use crate::{WorkspaceError, copying};
 
 /// The engine's own repositories of them, beside the checkout.
 pub(super) const DIR: &str = "modules";

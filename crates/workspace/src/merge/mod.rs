@@ -12,10 +12,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::create::checked_out_at;
+use crate::checkpoint::save;
 use crate::git::{FilePath, Git, GitError};
+use crate::look::landed;
+use crate::opening::create::checked_out_at;
 use crate::project::Project;
-use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
+use crate::{Workspace, WorkspaceError, Workspaces};
 
 pub use preview::MergePreview;
 pub use queue::{Advanced, BatchBuild, BatchConflict, BatchMember};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Computed, Sides, computed, sides};
-use crate::create::checked_out_at;
 use crate::git::{FilePath, Git, GitError, HeldObjects};
 use crate::look::DiffSize;
+use crate::opening::create::checked_out_at;
 use crate::project::Project;
 use crate::{Workspace, WorkspaceError, Workspaces};
 

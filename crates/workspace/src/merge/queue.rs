@@ -7,10 +7,12 @@
 use windlass_faults as faults;
 
 use super::{MergedTree, merged_tree};
-use crate::create::checked_out_at;
+use crate::checkpoint::save;
 use crate::git::{Git, GitError};
+use crate::look::landed;
+use crate::opening::create::checked_out_at;
 use crate::project::Project;
-use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
+use crate::{Workspace, WorkspaceError, Workspaces};
 
 /// A branch to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use windlass_faults as faults;
 
 use super::{MergedTree, merged_tree};
-use crate::clone::loop_ref;
+use crate::checkpoint::save;
 use crate::git::{FilePath, Git};
-use crate::reopen::Target;
-use crate::{Reopen, Reopened, SavedRef, Workspace, WorkspaceError, Workspaces, save};
+use crate::opening::clone::loop_ref;
+use crate::opening::reopen::Target;
+use crate::{Reopen, Reopened, SavedRef, Workspace, WorkspaceError, Workspaces};
 
 /// The trailer by which the merge of a stretch is found again.
 const STRETCH: &str = "Windlass-Stretch";

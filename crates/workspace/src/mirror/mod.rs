@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use windlass_faults as faults;
 
-use crate::create::base_ref;
 use crate::git::{Git, GitError, TrustedConfig};
+use crate::opening::create::base_ref;
 use crate::project::Project;
 use crate::{Home, Kind, Workspace, WorkspaceError, Workspaces};
 

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Pointer;
+use crate::WorkspaceError;
+use crate::disk::copying;
 use crate::disk::write_whole;
 use crate::git::{FilePath, Git, GitError, Index};
-use crate::{WorkspaceError, copying};
 
 /// In a directory of the engine's, where nobody else writes: HEAD, index and a way to objects, and no settings.
 #[derive(Debug)]

@@ -1,0 +1,4 @@
+//! What requests and answers of all routes have in common.
+
+pub(crate) mod extract;
+pub(crate) mod refused;
