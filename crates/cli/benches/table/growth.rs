@@ -73,9 +73,10 @@ fn beside_many(scale: Scale) -> Row {
     let loops = scale.of(10_000, 20);
     let window = scale.of(40, 1);
     let (alone, beside) = (World::new(), World::new());
-    let mut number = 0;
-    let mut one = |world: &World| {
-        number += 1;
+    let made = std::cell::Cell::new(0);
+    let one = |world: &World| {
+        made.set(made.get() + 1);
+        let number = made.get();
         let name = format!("loop-{number}");
         let repo = repository(world, &name, FILES);
         let times = world.root().join(format!("times-{number}"));
