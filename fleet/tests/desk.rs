@@ -130,7 +130,7 @@ async fn stop_of_a_loop_that_no_worker_has_is_answered_by_the_desk() {
 async fn drained_worker_exits_and_another_goes_on() {
     let Some(mut fleet) = Fleet::with_a_loop(false).await else { return };
     let desk = fleet.desk("desk").await;
-    let workers = async || desk.app.run(ListWorkers {}).await.unwrap();
+    let workers = async || desk.app.run(ListWorkers::default()).await.unwrap();
     let mut one = fleet.worker("one", None);
     fleet.until(|row| row.holder.is_some()).await;
     let names: Vec<_> = workers().await.into_iter().map(|one| (one.name, one.is_desk, one.slots)).collect();

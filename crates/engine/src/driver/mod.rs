@@ -191,6 +191,9 @@ impl Driver {
     /// Lets go of what a loop has on the machine while it is driven.
     fn release_files(&self) {
         limits::release(&self.state.id);
+        if let Ok(workspace) = workspace_handle(&self.state) {
+            self.engine.workspaces.rest(&workspace);
+        }
         if self.state.status().is_ended() {
             set_temp_aside(&self.engine, &self.state);
             if let Ok(workspace) = workspace_handle(&self.state) {
