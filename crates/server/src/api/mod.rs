@@ -1,11 +1,14 @@
 //! The routes, each once: the router and the OpenAPI document are both made from this table.
 
-pub(crate) mod ask;
-pub(crate) mod openapi;
-pub(crate) mod pages;
-pub(crate) mod turns;
+mod ask;
+mod openapi;
+mod pages;
+mod sse;
+mod turns;
+mod watching;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Json;
@@ -33,8 +36,6 @@ use crate::access::guard;
 use crate::access::login;
 use crate::access::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
 use crate::app::App;
-use crate::feeds::board;
-use crate::feeds::sse;
 use crate::http::refused::Refused;
 use openapi::{Document, Route};
 
@@ -112,7 +113,7 @@ fn of_this_machine(table: Table) -> Table {
             Route::get("/api/events", "Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state")
                 .query::<FeedQuery>()
                 .streams::<LoopSummary>(),
-            get(board::events),
+            get(watching::events),
         )
         .ask::<AgentsOf>(Route::get("/api/agents", "Installed agents, as in `agents --json`"))
         .ask::<AddAgent>(Route::post("/api/agents/add", "Add the profile of an agent to the user's settings file"))
@@ -274,7 +275,7 @@ pub(crate) fn router(app: App) -> Router {
         .router
         .fallback(fallback)
         .method_not_allowed_fallback(wrong_method)
-        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app.guard), guard::guard))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(app)
 }
