@@ -52,7 +52,7 @@ pub(crate) use workspace::{opening as workspace_opening, request as workspace_re
 /// How a driver left its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// Ended or paused: there is nothing to do.
+    /// Ended, paused, or parked: there is nothing to do here.
     Settled,
     /// The process was interrupted.
     ShutDown,
@@ -164,6 +164,9 @@ impl Driver {
     /// Lets go of what a loop has on the machine while it is driven.
     fn release_files(&self) {
         limits::release(&self.state.id);
+        if let Ok(workspace) = workspace_of(&self.state) {
+            self.engine.workspaces.rest(&workspace);
+        }
         if self.state.status().is_ended() {
             set_temp_aside(&self.engine, &self.state);
             if let Ok(workspace) = workspace_of(&self.state) {
@@ -223,6 +226,9 @@ impl Driver {
                     continue;
                 }
                 return Ok(Left::ShutDown);
+            }
+            if leave == Leave::Stay && self.parks(&wanted).await? {
+                return Ok(Left::Settled);
             }
             // Answering a command or waiting opens no workspace.
             if !looked && wanted.iter().any(Effect::needs_files) {

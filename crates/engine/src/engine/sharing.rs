@@ -10,7 +10,7 @@ use windlass_store::{Create, Holder, StoreError};
 use super::{Engine, Held, workspace_of};
 use crate::failure::{DriveError, EngineError};
 use crate::journal;
-use crate::outside::{Station, WorkerView};
+use crate::outside::{FleetQueue, Station, WorkerView};
 use crate::view::catalogue_entry;
 
 /// A new loop with what led to it.
@@ -71,6 +71,14 @@ impl Engine {
         match &self.station {
             Some(station) => station.workers().await,
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// The loops that no machine has, and the limits. None if this one is alone.
+    pub async fn fleet_queue(&self) -> Result<FleetQueue, StoreError> {
+        match &self.station {
+            Some(station) => station.queue().await,
+            None => Ok(FleetQueue::default()),
         }
     }
 

@@ -3,6 +3,7 @@
 //! An engine reaches the machine that it runs on. `windlass-simulate` puts a simulated machine here instead, so that the
 //! driver, the drivers of groups, leases and commands run unchanged on one thread with simulated time.
 
+mod fleet;
 mod station;
 mod transcripts;
 
@@ -19,7 +20,8 @@ use windlass_store::Seat;
 
 use crate::failure::DriveError;
 use crate::socket::Listening;
-pub use station::{Station, WorkerView};
+pub use fleet::{FleetQueue, LimitView, QueuedView, WaitsFor, WorkerView};
+pub use station::{Station, Wait};
 pub use transcripts::Transcripts;
 
 /// A machine that is not this one.
