@@ -106,7 +106,10 @@ pub(super) fn copies_lost(
     workspace: &Workspace,
 ) -> Result<Option<String>, WorkspaceError> {
     let needed = has_checkout(state) && !state.spec.sandbox.is_off() && !state.spec.gates.is_empty();
-    if !needed || writable_by_agents(&engine.command_environment(state), state).is_empty() || !workspace.lose_before_agents()? {
+    if !needed
+        || writable_by_agents(&engine.command_environment(state), state).is_empty()
+        || !workspace.lose_before_agents()?
+    {
         return Ok(None);
     }
     Ok(Some(
