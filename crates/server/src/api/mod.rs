@@ -1,8 +1,8 @@
 //! The routes, each once: this table makes the router and, in a test, the OpenAPI document.
 
 mod ask;
-mod metrics;
-mod openapi;
+pub(crate) mod metrics;
+pub(crate) mod openapi;
 mod pages;
 mod sse;
 mod turns;
