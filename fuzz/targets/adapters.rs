@@ -10,7 +10,7 @@ use windlass_core::agent::{AgentEvent, TurnOutcome};
 use windlass_core::profile::AgentProfile;
 
 static PROFILES: LazyLock<Vec<AgentProfile>> =
-    LazyLock::new(|| windlass_engine::config::built_in_agents().into_values().collect());
+    LazyLock::new(|| windlass_agents::built_in_profiles().into_values().collect());
 
 // The first byte chooses the agent, the second how the output is cut; the rest is the output.
 fuzz_target!(|data: &[u8]| {

@@ -27,7 +27,7 @@ pub async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
 pub async fn findings(app: &App, args: &FindingsArgs) -> Result<Exit, Failure> {
     let found = app.find(args.name.get()).await?;
     let reviewed = found.review.is_some();
-    let all = app.run(LoopFindings { id: found.id }).await?.findings;
+    let all = app.run(LoopFindings { id: found.id, ..LoopFindings::default() }).await?.findings;
     let wanted: Vec<&Finding> = all.iter().filter(|finding| args.all || finding.is_open()).collect();
     print(&findings_shown(&wanted, reviewed, args));
     Ok(Exit::Completed)

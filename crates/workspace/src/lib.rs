@@ -202,11 +202,13 @@ pub struct Workspaces {
     host: Arc<GitHost>,
     /// Indexes on which no git of a former engine can be at work any more.
     settled: Arc<Mutex<HashSet<PathBuf>>>,
+    /// What is known of each workspace's last commit.
+    known: Arc<checkpoint::commit::Known>,
 }
 
 impl Workspaces {
     pub fn new(host: GitHost) -> Self {
-        Self { host: Arc::new(host), settled: Arc::default() }
+        Self { host: Arc::new(host), settled: Arc::default(), known: Arc::default() }
     }
 
     /// With the git on the caller's path.

@@ -212,7 +212,7 @@ impl From<ConfigError> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::NameTaken { .. } => Kind::Refused,
+            StoreError::NameTaken { .. } | StoreError::Limited { .. } => Kind::Refused,
             StoreError::IdTaken { .. }
             | StoreError::UnknownLoop { .. }
             | StoreError::Conflict { .. }

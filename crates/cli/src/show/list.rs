@@ -19,6 +19,8 @@ use crate::status::{clock_time, left};
 use crate::style::{Style, columns, json_line, one_line, safe_json};
 
 pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
+    // All rows are in memory at once, tens of megabytes of ten thousand loops.
+    windlass_supervise::grow_in_large_steps();
     let project = match app {
         App::Here(local) if !args.all => Some(project(local).await?),
         App::Here(_) | App::There(_) => None,

@@ -6,7 +6,7 @@ use crate::sweep::{Case, Series, sweep};
 use windlass_testkit::World;
 
 /// Where the program can be made to die. `append.*` is passed around every write to the journal.
-const POINTS: [&str; 11] = [
+const POINTS: [&str; 13] = [
     "create.before",
     "create.after",
     "append.before",
@@ -16,6 +16,8 @@ const POINTS: [&str; 11] = [
     "turn.closed",
     "checkpoint.before",
     "checkpoint.after",
+    "commit.written",
+    "commit.moved",
     "gate.before_start",
     "gate.closed",
 ];

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use tokio::task::JoinHandle;
 use windlass_agents::PrivateFile;
 use windlass_core::ids::{LoopId, Role, TurnKey};
 
@@ -196,10 +197,12 @@ impl TurnFiles {
         self.dir.exists()
     }
 
-    /// Records that the turn begins, on disk, before anything of it runs.
-    pub fn begin(&self) -> io::Result<()> {
+    /// Records that the turn begins. Nothing of it may run before what this returns has ended: then the record is on disk.
+    pub fn begin(&self) -> io::Result<JoinHandle<io::Result<()>>> {
         private_dir(&self.dir)?;
-        self.dir.parent().map_or(Ok(()), |above| std::fs::File::open(above)?.sync_all())
+        let above = self.dir.parent().map(Path::to_owned);
+        let sync = move || above.map_or(Ok(()), |above| std::fs::File::open(above)?.sync_all());
+        Ok(tokio::task::spawn_blocking(sync))
     }
 
     pub fn prompt(&self) -> PathBuf {

@@ -1,8 +1,10 @@
 //! One turn: the agent it is given to, the process that takes it, and what became of one that was cut off.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use windlass_agents::{LaunchError, LaunchFacts, PrivateFile, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
@@ -99,12 +101,13 @@ impl Job<'_> {
         if *context.end.borrow() {
             return Ok(TurnReport::bare(TurnOutcome::Interrupted));
         }
-        self.files.begin().map_err(|source| transcript_error(&self.files.dir, source))?;
+        let mut begins = Some(self.files.begin().map_err(|source| transcript_error(&self.files.dir, source))?);
         self.engine.begin_shipping(self.state, self.turn);
         private_files(&files).map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {
             let reading = self.reading(true)?;
+            self.has_begun(&mut begins).await?;
             running.begin_turn(&self.paths());
             let followed = follow(context, self, running, reading).await?;
             if !followed.never_began {
@@ -118,6 +121,7 @@ impl Job<'_> {
         let home = spec.command.env.get("HOME");
         let missed = spec.sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, home));
         let reading = self.reading(false)?;
+        self.has_begun(&mut begins).await?;
         faults::point("turn.before_start");
         let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
         faults::point("turn.started");
@@ -128,6 +132,13 @@ impl Job<'_> {
             missed.hints(&said).iter().for_each(|hint| message.push_str(&format!("; {hint}")));
         }
         Ok(report)
+    }
+
+    /// Waits until it is on disk that the turn begins.
+    async fn has_begun(&self, begins: &mut Option<JoinHandle<io::Result<()>>>) -> Result<(), DriveError> {
+        let Some(begins) = begins.take() else { return Ok(()) };
+        let on_disk = begins.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        on_disk.map_err(|source| transcript_error(&self.files.dir, source))
     }
 
     /// The socket of this process's tools. Agents that cannot be told of MCP servers may start `windlass mcp` too.

@@ -1,6 +1,7 @@
 //! The routes, each once: this table makes the router and, in a test, the OpenAPI document.
 
 pub(crate) mod ask;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod pages;
 pub(crate) mod turns;
@@ -17,14 +18,14 @@ use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AddGoals, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
     CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, DrainWorker, FeedPage, FeedQuery, FindGroup, FindLoop,
-    ForkLoop, GateLogQuery, Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, ListQueue,
-    ListWorkers, LoopFindings, LoopJournal, LoopPlan, LoopSizes, LoopSummary, LoopTimeline, LoopTurns, LoopUsage,
-    MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal, NewMilestone,
-    OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop, QueueMerges, RawQuery,
-    RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup,
-    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges,
-    StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver, TestHonesty, TrustOf,
-    VerifyWork, WorkMerges,
+    ForkLoop, GateLogQuery, Health, InitProject, IssueOf, Kind, ListFleetQueue, ListGroups, ListLoops, ListProjects,
+    ListQueue, ListWorkers, LoopFindings, LoopJournal, LoopPlan, LoopSizes, LoopSummary, LoopTimeline, LoopTurns,
+    LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, MinimiseSteps, MoveGoal,
+    NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, PreviewMerge, Problem, ProveLoop,
+    QueueMerges, RawQuery, RecipeOf, RecipesOf, RejectLoop, RemoveGoal, ReportLoop, ReportOutcomes, ReportUsage,
+    RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup,
+    ShowLoop, ShowMerges, StartLoop, StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, StopMerges, TakeOver,
+    TestHonesty, TrustOf, VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -117,9 +118,17 @@ fn of_this_machine(table: Table) -> Table {
     table
         .add(Route::get("/api/health", "Health check; requires no token").answers::<Health>(), get(health))
         .add(Route::get("/api/server", "Version and status of the server").answers::<ServerView>(), get(server))
+        .add(
+            Route::get("/metrics", "Loops, streams and, of a fleet, workers, queue and limits, for Prometheus").text(),
+            get(metrics::metrics),
+        )
         .show::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
         .show::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
         .show::<ListWorkers>(Route::get("/api/workers", "Workers and desks of a fleet; none on a single machine"))
+        .show::<ListFleetQueue>(Route::get(
+            "/api/workers/queue",
+            "Loops of a fleet that wait for a worker, what they wait for, and the limits; none on a single machine",
+        ))
         .ask::<DrainWorker>(Route::post("/api/workers/{id}/drain", "Let a worker finish its turns and exit"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(

@@ -38,6 +38,8 @@ pub fn is_expected(state: &LoopState, wanted: &[Effect], name: &str) -> bool {
         Some(Effect::SetUpWorkspace) => &["set up"],
         Some(Effect::RunTurn { turn, .. }) => match (turn.role, &state.spec.review) {
             (Role::Coder, Some(review)) if review.milestone.is_some() => &["feature done", "all features done"],
+            // It asks as often as it works.
+            (Role::Coder, None) if state.spec.recipe == "asked" => &["turn finished", "turn finished with a question"],
             (Role::Coder, None) => &["turn finished", "turn finished with a claim"],
             (Role::Auditor, _) => &["audit clean", "audit dirty"],
             (Role::Acceptor, _) => &["accepted", "rejected"],
@@ -50,6 +52,7 @@ pub fn is_expected(state: &LoopState, wanted: &[Effect], name: &str) -> bool {
         Some(Effect::RunGate { .. }) => &["gate passed", "gate failed"],
         Some(Effect::Seal { .. }) => &["sealed"],
         Some(Effect::Undo { .. }) => &["undone"],
+        Some(Effect::SetTimer { .. }) if state.open_questions().next().is_some() => &["wait over", "answer"],
         Some(Effect::SetTimer { .. }) => &["wait over"],
         None => match state.status() {
             Status::Queued if !state.awaits_place() => &["start"],
@@ -408,7 +411,8 @@ fn turns() -> Vec<Case> {
         "feature done in a commit that nobody knows": |state, _| ended(state, feature(Some("nowhere")));
         "all features done": |state, _| ended(state, all_features());
         "decisions told": |state, _| {
-            ended(state, answer("```coder-decisions\nDecisions:\n- one\n```\n"))
+            let told = "Done.\n<!-- coder-decisions:start -->\n### Decisions\n- one\n<!-- coder-decisions:end -->\n";
+            ended(state, answer(told))
         };
         "audit clean": |state, _| ended(state, block(CLEAN));
         "audit dirty": |state, _| ended(state, block(DIRTY));
@@ -449,7 +453,10 @@ fn acts() -> Vec<Case> {
     cases! {
         "agent asks": |state, _| acted(state, Act::Ask { question: "Where?".into(), default: None });
         "agent writes a finding": |state, _| acted(state, Act::WriteFinding { finding: finding(5) });
-        "agent resolves a finding": |state, _| acted(state, Act::ResolveFinding { id: "a.rs:5".into() });
+        "agent resolves a finding": |state, _| {
+            let id = open_findings(state).into_iter().next().unwrap_or_else(|| "a.rs:5".into());
+            acted(state, Act::ResolveFinding { id })
+        };
         "agent adjusts the plan": |state, _| {
             acted(state, Act::AdjustPlan { section: 2, body: "Second, better.".into(), rationale: "why".into() })
         };

@@ -32,6 +32,7 @@ pub fn all() -> Vec<(&'static str, LoopSpec)> {
     vec![
         ("promise", small("promise")),
         ("brittle", brittle()),
+        ("asked", asked()),
         ("prepared", prepared()),
         ("refine", LoopSpec { done: Done::Count { iterations: 2 }, ..small("refine") }),
         ("audited", audited()),
@@ -84,6 +85,11 @@ fn brittle() -> LoopSpec {
     spec.time.max_stalls = 1;
     spec.limits.max_tokens = Some(1);
     spec
+}
+
+/// Its agent asks, and nothing is tried twice.
+fn asked() -> LoopSpec {
+    LoopSpec { fallbacks: Vec::new(), on_failure: OnFailure::Retry { times: 0 }, ..small("asked") }
 }
 
 /// With set-up, gates on the base, summaries by an agent, and a pause where the others stop.

@@ -3,9 +3,10 @@
 //! Invariants: a checkpoint holds what is on disk; it is found again by its turn, so making it twice makes one; HEAD
 //! is on the loop's branch afterwards; commits that the agent made are kept and listed, wherever it put them.
 //!
-//! The common path starts git once if nothing changed (`add`), twice if files changed (`add`, `commit`), and once
-//! more if files were both added and deleted, to recognize renames (`diff-index`).
+//! The common path starts git once (`add`): the commit is written without it (`commit`). The first commit of a process starts it twice
+//! more (`commit`, `cat-file`), and files that were both added and deleted once, to recognize renames (`diff-index`).
 
+pub(crate) mod commit;
 pub(crate) mod history;
 pub(crate) mod hold_back;
 pub(crate) mod message;
@@ -20,11 +21,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_git::AgentGit;
-use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, HeldObjects, parse_raw};
+use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, HeldObjects, Index, parse_raw};
 use crate::opening::clone::loop_ref;
 use crate::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces};
 use history::{Entry, LONGEST_HISTORY, history};
-use message::{compose, is_of_turn};
+use message::is_of_turn;
 use quarantine::{Quarantine, lasting};
 use stage::stage;
 
@@ -105,6 +106,8 @@ struct Taken {
     refused: Vec<(FilePath, String)>,
     /// Submodules with content that is in no commit, each with the reason.
     unrecorded: Vec<(FilePath, String)>,
+    /// The engine's index, if it could be read.
+    index: Option<Index>,
 }
 
 impl Workspaces {
@@ -132,7 +135,7 @@ impl Workspaces {
             return self.with_ignored(workspace, &git, made).await;
         }
         hold_back::note(workspace, &[])?;
-        let quarantine = Quarantine::open(&git, workspace)?;
+        let quarantine = Quarantine::again(&git, workspace)?;
         let held = quarantine.git();
         self.end_operations(held, workspace, &request.turn_id, &mut notes).await?;
         let mut settled = self.settle_head(held, workspace, request, &mut notes).await?;
@@ -220,12 +223,12 @@ impl Workspaces {
         };
         if plain {
             let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
-            return Ok(Taken { tip, files, history: Vec::new(), tree: None, refused, unrecorded });
+            return Ok(Taken { tip, files, history: Vec::new(), tree: None, refused, unrecorded, index: staged.index });
         }
         let tree = staged.tree(git).await?;
         let files = changed(git, head, &tree).await?;
         let history = history(git, head, &tip).await?;
-        Ok(Taken { tip, files, history, tree: Some(tree), refused, unrecorded })
+        Ok(Taken { tip, files, history, tree: Some(tree), refused, unrecorded, index: None })
     }
 
     /// The agent made no commit: what is staged is all that changed.
@@ -247,7 +250,7 @@ impl Workspaces {
             return Ok(Checkpoint { commit: Some(head.clone()), tree, files, notes, ..Checkpoint::default() });
         }
         let empty = files.is_empty();
-        let (commit, tree) = commit(git, workspace, request, empty, &mut notes).await?;
+        let (commit, tree) = self.commit(git, workspace, request, (taken.index, empty), &mut notes).await?;
         self.publish(git, workspace, &mut notes).await?;
         Ok(Checkpoint { commit: Some(commit), tree, files, created: true, notes, ..Checkpoint::default() })
     }
@@ -283,7 +286,7 @@ impl Workspaces {
         let (commit, tree, created) = if unchanged && section_done {
             (tip, tip_tree, false)
         } else {
-            let (made, tree) = commit(git, workspace, request, unchanged, &mut notes).await?;
+            let (made, tree) = self.commit(git, workspace, request, (None, unchanged), &mut notes).await?;
             (made, tree, true)
         };
         self.publish(git, workspace, &mut notes).await?;
@@ -442,37 +445,6 @@ impl Workspaces {
         }
         Ok(())
     }
-}
-
-/// Commits the engine's index. Returns the commit and its tree.
-async fn commit(
-    git: &Git,
-    workspace: &Workspace,
-    request: &CheckpointRequest,
-    empty: bool,
-    notes: &mut Vec<String>,
-) -> Result<(String, String), WorkspaceError> {
-    let message = compose(request);
-    let mut args = vec!["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-"];
-    if empty {
-        args.push("--allow-empty");
-    }
-    match git.call(&args).input(message.as_str()).run().await {
-        Err(GitError::NoIdentity) => {
-            git.clone().committing_as_windlass(true).call(&args).input(message.as_str()).run().await?;
-            notes.push("git has no user.name and user.email: committed as Windlass <windlass@localhost>".to_owned());
-        }
-        other => drop(other?),
-    }
-    let Some(commit) = git.read_ref(&loop_ref(git, workspace).await?).await? else {
-        return Err(GitError::unexpected("commit", b"the branch does not exist").into());
-    };
-    // `commit` leaves the tree it wrote in the index.
-    let tree = match stage::tree_in_index(git, workspace) {
-        Some(tree) => tree,
-        None => git.tree_of(&commit).await?,
-    };
-    Ok((commit, tree))
 }
 
 /// Files that differ between two commits or trees.

@@ -5,7 +5,7 @@
 //! objects are all there; what a killed process left is removed by the next one.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::blocking;
@@ -25,13 +25,26 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     pub(crate) fn open(git: &Git, workspace: &Workspace) -> Result<Self, WorkspaceError> {
+        Self::within(git, workspace, HeldObjects::beside)
+    }
+
+    /// The same for what is done in each iteration.
+    pub(crate) fn again(git: &Git, workspace: &Workspace) -> Result<Self, WorkspaceError> {
+        Self::within(git, workspace, HeldObjects::again)
+    }
+
+    fn within(
+        git: &Git,
+        workspace: &Workspace,
+        make: impl FnOnce(&Path, &[PathBuf]) -> io::Result<HeldObjects>,
+    ) -> Result<Self, WorkspaceError> {
         let objects = workspace.objects();
         if !objects.is_dir() {
             // Making directories there would look like a repository.
             return Err(WorkspaceError::RepositoryMissing { path: workspace.common_dir.clone() });
         }
         let lasting = Some(lasting(workspace)).filter(|dir| dir.is_dir());
-        let held = HeldObjects::beside(&objects, lasting.as_slice());
+        let held = make(&objects, lasting.as_slice());
         let held = Arc::new(held.map_err(WorkspaceError::file("create objects in", &objects))?);
         let name = held.dir().file_name().unwrap_or_default().to_string_lossy().replace("tmp_objdir-windlass-", "");
         let index = beside(&workspace.index, &format!(".staged.{name}"));

@@ -23,6 +23,8 @@ pub(crate) struct Staged {
     from: Option<(String, Vec<ChangedFile>)>,
     /// The tree on disk, if known without writing it.
     tree: Option<String>,
+    /// The index now, if it could be read.
+    pub(super) index: Option<Index>,
     /// Files that git cannot take as they are, each with the reason. The index has them as they were before.
     pub(crate) refused: Vec<(FilePath, String)>,
     /// Submodules with content that is in no commit, each with the reason.
@@ -78,7 +80,7 @@ pub(crate) async fn stage(
     tag: &str,
 ) -> Result<Staged, WorkspaceError> {
     let file = workspace_index(git, workspace);
-    let mut before = seed(git, workspace, &file).await?;
+    let mut before = seed(workspaces, git, workspace, &file).await?;
     // A pointer whose directory is gone, or a link now, is git's to take out.
     let pointers = before.iter().flat_map(Index::gitlinks);
     let links: Vec<_> = pointers.filter(|link| nested::is_dir(workspace, &link.path)).cloned().collect();
@@ -125,8 +127,9 @@ pub(crate) async fn stage(
             after.tree = before.tree.clone();
             remember_tree(&file, &after);
         }
-        staged.tree = after.tree;
+        staged.tree.clone_from(&after.tree);
         staged.from = before.tree.map(|tree| (tree, files));
+        staged.index = Some(after);
     }
     Ok(staged)
 }
@@ -220,10 +223,16 @@ pub(crate) fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::Pa
 }
 
 /// Reads the index to start from, making it from HEAD if it is lost.
-async fn seed(git: &Git, workspace: &Workspace, file: &Path) -> Result<Option<Index>, WorkspaceError> {
+async fn seed(
+    workspaces: &Workspaces,
+    git: &Git,
+    workspace: &Workspace,
+    file: &Path,
+) -> Result<Option<Index>, WorkspaceError> {
     match Index::read(file, workspace.id_len) {
         Ok(mut index) if index.entries.iter().all(|entry| entry.stage == 0) => {
-            index.tree = index.tree.take().or_else(|| remembered_tree(file, &index));
+            let known = || workspaces.known.tree_of_index(workspace, &index.checksum);
+            index.tree = index.tree.clone().or_else(known).or_else(|| remembered_tree(file, &index));
             return Ok(Some(index));
         }
         // A form git knows and this reader does not.

@@ -1,11 +1,14 @@
 //! Objects that git writes beside a repository's store until it is known that they may stay.
 //!
 //! Invariant: nothing of them is in the store unless `admit` or a caller that has searched all of them moves it there. A store of
-//! this kind that is dropped is removed, unless it was made to last.
+//! this kind that is dropped is removed, unless it was made to last; of those that checkpoints use again and again, an empty one is
+//! kept for the next until [`remove_spare`], because making and removing directories takes longer than all that is done in them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -14,15 +17,21 @@ use crate::disk::{remove_tree, still_wanted};
 
 /// As git calls its own, which `git prune` removes if they are old.
 const PREFIX: &str = "tmp_objdir-windlass-";
+const ALTERNATES: &str = "info/alternates";
 
 /// Tells those of one process apart.
 static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Empty ones of this process, at most one of each store.
+static SPARE: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug)]
 pub(crate) struct HeldObjects {
     dir: PathBuf,
     store: PathBuf,
     lasts: bool,
+    /// Kept for the next of its store.
+    recurs: bool,
     tainted: AtomicBool,
 }
 
@@ -31,6 +40,30 @@ impl HeldObjects {
     /// there is removed.
     pub(crate) fn beside(store: &Path, others: &[PathBuf]) -> io::Result<Self> {
         remove_left(store);
+        Self::make(store, others)
+    }
+
+    /// The same for what is done again and again.
+    pub(crate) fn again(store: &Path, others: &[PathBuf]) -> io::Result<Self> {
+        remove_left(store);
+        let mut made = match take_spare(store) {
+            Some(dir)
+                if std::fs::read(dir.join(ALTERNATES))
+                    .is_ok_and(|is| alternates(store, others).is_ok_and(|to_be| is == to_be)) =>
+            {
+                Self::new(dir, store, false)
+            }
+            Some(dir) => {
+                let _ = remove_tree(&dir);
+                Self::make(store, others)?
+            }
+            None => Self::make(store, others)?,
+        };
+        made.recurs = true;
+        Ok(made)
+    }
+
+    fn make(store: &Path, others: &[PathBuf]) -> io::Result<Self> {
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let made = Self::new(store.join(format!("{PREFIX}{name}")), store, false);
         std::fs::create_dir(&made.dir)?;
@@ -41,7 +74,7 @@ impl HeldObjects {
     /// A place that stays when this is dropped.
     pub(crate) fn lasting(dir: &Path, store: &Path) -> io::Result<Self> {
         let made = Self::new(dir.to_owned(), store, true);
-        if !dir.join("info/alternates").is_file() {
+        if !dir.join(ALTERNATES).is_file() {
             std::fs::create_dir_all(dir)?;
             made.fill(&[])?;
         }
@@ -49,17 +82,12 @@ impl HeldObjects {
     }
 
     fn new(dir: PathBuf, store: &Path, lasts: bool) -> Self {
-        Self { dir, store: store.to_owned(), lasts, tainted: AtomicBool::new(false) }
+        Self { dir, store: store.to_owned(), lasts, recurs: false, tainted: AtomicBool::new(false) }
     }
 
     fn fill(&self, others: &[PathBuf]) -> io::Result<()> {
         std::fs::create_dir_all(self.dir.join("info"))?;
-        let mut lines = Vec::new();
-        for store in [&self.store].into_iter().chain(others) {
-            lines.extend(std::path::absolute(store)?.into_os_string().into_encoded_bytes());
-            lines.push(b'\n');
-        }
-        std::fs::write(self.dir.join("info/alternates"), lines)
+        std::fs::write(self.dir.join(ALTERNATES), alternates(&self.store, others)?)
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -107,13 +135,49 @@ impl HeldObjects {
     }
 }
 
+impl HeldObjects {
+    /// Removes all but what makes it a store; says whether nothing else is left.
+    fn empty(&self) -> bool {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else { return false };
+        entries.flatten().filter(|entry| entry.file_name() != "info").all(|entry| remove_tree(&entry.path()).is_ok())
+    }
+}
+
 impl Drop for HeldObjects {
     fn drop(&mut self) {
-        if !self.lasts {
-            // What cannot be removed now is removed by the next process.
-            let _ = remove_tree(&self.dir);
+        if self.lasts {
+            return;
         }
+        if self.recurs && !self.is_tainted() && self.empty() {
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            if !spare.contains_key(&self.store) {
+                spare.insert(self.store.clone(), self.dir.clone());
+                return;
+            }
+        }
+        // What cannot be removed now is removed by the next process.
+        let _ = remove_tree(&self.dir);
     }
+}
+
+fn take_spare(store: &Path) -> Option<PathBuf> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner).remove(store)
+}
+
+/// Removes what is kept for the next checkpoint.
+pub(crate) fn remove_spare(store: &Path) {
+    if let Some(dir) = take_spare(store) {
+        let _ = remove_tree(&dir);
+    }
+}
+
+fn alternates(store: &Path, others: &[PathBuf]) -> io::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for store in [store].into_iter().chain(others.iter().map(PathBuf::as_path)) {
+        lines.extend(std::path::absolute(store)?.into_os_string().into_encoded_bytes());
+        lines.push(b'\n');
+    }
+    Ok(lines)
 }
 
 impl Git {

@@ -28,6 +28,8 @@ pub struct Entry {
     pub id: [u8; 32],
     /// Anything but 0 is an unresolved conflict.
     pub stage: u8,
+    /// `git add --intent-to-add` left it: it is in no tree.
+    pub is_to_be_added: bool,
 }
 
 impl Entry {
@@ -124,9 +126,7 @@ impl<'a> Cursor<'a> {
         id[..id_len].copy_from_slice(self.take(id_len)?);
         let flags: [u8; 2] = self.take(2)?.try_into().map_err(|_| IndexError::Damaged)?;
         let flags = u16::from_be_bytes(flags);
-        if flags & 0x4000 != 0 {
-            self.take(2)?;
-        }
+        let is_to_be_added = flags & 0x4000 != 0 && self.take(2)?[0] & 0x20 != 0;
         let path = if version == 4 {
             let keep = previous.len().checked_sub(self.strip_length()?).ok_or(IndexError::Damaged)?;
             [&previous[..keep], self.until_nul()?].concat()
@@ -137,7 +137,8 @@ impl<'a> Cursor<'a> {
             self.take((8 - used % 8) % 8)?;
             path
         };
-        Ok(Entry { path, mode, id, stage: u8::try_from((flags >> 12) & 3).unwrap_or(0) })
+        let stage = u8::try_from((flags >> 12) & 3).unwrap_or(0);
+        Ok(Entry { path, mode, id, stage, is_to_be_added })
     }
 
     /// Git's "offset encoding" of a number, as in pack files.

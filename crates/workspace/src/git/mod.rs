@@ -31,7 +31,7 @@ pub use failure::GitError;
 pub(crate) use failure::typed;
 pub use guard::TrustedConfig;
 pub(crate) use guard::own_settings;
-pub(crate) use held::HeldObjects;
+pub(crate) use held::{HeldObjects, remove_spare};
 pub use host::GitHost;
 pub use index::{Entry, Index, IndexError, hex};
 pub(crate) use links::links_in;

@@ -1,7 +1,7 @@
 //! Reads HEAD and branches from git's files, without starting git.
 //!
 //! Invariant: if the files do not show it (another ref storage, a symbolic branch), the answer is "unknown" and the
-//! caller asks git. Refs are only ever written by git.
+//! caller asks git. Refs are only ever written by git, but for the branch of a loop (`checkpoint::commit`).
 
 use std::path::Path;
 

@@ -129,7 +129,13 @@ mod tests {
         }
         std::os::unix::fs::symlink("/", dir.path().join("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b/socket")).unwrap();
-        let entry = crate::git::Entry { path: b"a/tracked".to_vec(), mode: 0o100_644, id: [0; 32], stage: 0 };
+        let entry = crate::git::Entry {
+            path: b"a/tracked".to_vec(),
+            mode: 0o100_644,
+            id: [0; 32],
+            stage: 0,
+            is_to_be_added: false,
+        };
         let index = Index { entries: vec![entry], ..Index::default() };
         let known = HashSet::from([PathBuf::from("known")]);
         let found = not_in_index(dir.path(), &index, &known).unwrap();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checkpoint::history::history;
 use crate::checkpoint::message::is_of_turn;
+use crate::git::remove_spare;
 use crate::{Kind, Workspace, WorkspaceError, Workspaces};
 
 const MARK: &str = "windlass-owner";
@@ -63,6 +64,12 @@ impl Workspaces {
         if workspace.kind == Kind::InPlace && owner(&mark).is_some_and(|(id, ..)| id == workspace.loop_id) {
             let _ = std::fs::remove_file(mark);
         }
+    }
+
+    /// Nobody works here for now: what is kept from one checkpoint to the next goes.
+    pub fn rest(&self, workspace: &Workspace) {
+        self.known.forget(workspace);
+        remove_spare(&workspace.objects());
     }
 
     /// Whether the workspace is there, or can be recreated from its branch; nothing is changed.

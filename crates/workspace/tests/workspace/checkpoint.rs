@@ -47,7 +47,7 @@ async fn a_checkpoint_commits_what_is_on_disk_with_trailers() {
 }
 
 #[tokio::test]
-async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
+async fn git_starts_once_for_a_checkpoint_once_it_has_shown_who_commits() {
     let fx = Fixture::new();
     let (workspaces, spawns) = fx.counting();
     let opened = workspaces.create(&fx.request("fix", Kind::Clone)).await.expect("create");
@@ -59,10 +59,10 @@ async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
     assert_eq!(nothing.commit.as_deref(), Some(opened.workspace.base_commit.as_str()));
     write(&ws.dir.join("a"), "1");
     let changed = workspaces.checkpoint(ws, &next(&nothing, "t1")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["add", "commit"]);
+    assert_eq!(spawns.take(), ["add", "commit", "cat-file"]);
     std::fs::rename(ws.dir.join("a"), ws.dir.join("b")).expect("mv");
     let renamed = workspaces.checkpoint(ws, &next(&changed, "t2")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["add", "diff-index", "commit"]);
+    assert_eq!(spawns.take(), ["add", "diff-index"]);
     assert_eq!(names(&renamed), ["b renamed from a"]);
     let restore = RestoreRequest {
         commit: renamed.commit.clone().expect("commit"),

@@ -179,7 +179,7 @@ async fn a_checkpoint_of_files_alone_needs_no_fetch_and_leaves_nothing_missing_a
     fx.git(&ws.dir, &["add", "-A"]);
     fx.git(&ws.dir, &["write-tree"]);
     let one = workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["add", "commit"]);
+    assert_eq!(spawns.take(), ["add", "commit", "cat-file"]);
     assert_eq!(one.commit, Some(fx.rev("windlass/fix")));
     assert_clean(&fx, ws);
     fx.git(&fx.repo, &["fsck", "--connectivity-only", "--no-dangling"]);

@@ -287,7 +287,7 @@ async fn an_index_of_version_four_is_read() {
     write(&opened.workspace.dir.join("a/b/c2"), "x");
     let one = workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(names(&one), ["a/b/c2 modified"]);
-    assert_eq!(spawns.take(), ["add", "commit"]);
+    assert_eq!(spawns.take(), ["add", "commit", "cat-file"]);
 }
 
 #[tokio::test]

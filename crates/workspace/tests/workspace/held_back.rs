@@ -92,7 +92,7 @@ async fn looking_for_it_starts_no_git() {
     let (workspaces, spawns) = fx.counting();
     write(&opened.workspace.dir.join("new.txt"), "1\n");
     let one = workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["add", "commit"]);
+    assert_eq!(spawns.take(), ["add", "commit", "cat-file"]);
     write(&opened.workspace.dir.join("new.txt"), "2\n");
     fx.git(&opened.workspace.dir, &["commit", "-qam", "mine"]);
     workspaces.checkpoint(&opened.workspace, &next(&one, "t2")).await.expect("checkpoint");
@@ -275,6 +275,7 @@ async fn what_is_held_back_leaves_no_object_behind() {
         for dir in [&ws.git_dir, &fx.repo] {
             assert!(!is_stored(&fx, dir), "{kind:?}: {}", dir.display());
         }
+        fx.workspaces.rest(ws);
         let left = std::fs::read_dir(ws.objects()).unwrap().map(|entry| entry.unwrap().file_name());
         let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("tmp_objdir")).collect();
         assert!(left.is_empty(), "{left:?}");

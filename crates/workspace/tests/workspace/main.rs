@@ -18,3 +18,4 @@ mod nested;
 mod queue;
 mod submodules;
 mod unstored;
+mod written_here;

@@ -116,6 +116,8 @@ impl Peer {
             Peer::Windlass => {
                 command.args(["run", "make it fixed", "--name", "trial", "--agent-command", &agent]);
                 command.args(["--gate", "grep -q fixed state", "--max-iterations", &limit, "--session", "fresh"]);
+                // What the trial is told by, and what its processes are found by.
+                command.args(["--env-pass", "PEERS_*", "--env-pass", "WINDLASS_TEST_*"]);
             }
             Peer::Bash => {
                 let script = "i=0; while [ $i -lt $1 ]; do $0 <PROMPT.md >out; git add -A; git commit -qm loop; \

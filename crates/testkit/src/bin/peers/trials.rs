@@ -99,7 +99,7 @@ impl Bench {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", place.world.bin_dir().display()));
         command.env("PEERS_TRIAL", &place.trial.dir).env("PEERS_AGENT", place.trial.dir.join("agent.sh"));
-        command.env("WINDLASS_ENV_PASS", "PEERS_*,WINDLASS_TEST_*").process_group(0);
+        command.process_group(0);
         command
     }
 
@@ -136,9 +136,8 @@ impl Bench {
 
     fn orphans(&self, peer: Peer, signal: Signal) -> String {
         let place = self.place("hangs", 3);
-        let Ok(child) = self.command(&place, peer, false).spawn() else { return "did not start".to_owned() };
-        let running = place.trial.dir.join("running");
-        if !watch::wait_exists(&running, Some(PATIENCE)).unwrap_or(false) {
+        let Ok(mut child) = self.command(&place, peer, false).spawn() else { return "did not start".to_owned() };
+        if !agent_runs(&place, &mut child) {
             let _ = wait(child, Duration::ZERO);
             return "did not start its agent".to_owned();
         }
@@ -150,7 +149,6 @@ impl Bench {
             };
         }
         let deadline = Instant::now() + CLEAN_UP;
-        let mut child = child;
         while Instant::now() < deadline {
             let ended = child.try_wait().is_ok_and(|status| status.is_some());
             if ended && place.world.processes().is_empty() {
@@ -172,8 +170,7 @@ impl Bench {
     fn resumes(&self, peer: Peer) -> String {
         let place = self.place("dies", 4);
         let Ok(mut child) = self.command(&place, peer, false).spawn() else { return "did not start".to_owned() };
-        let running = place.trial.dir.join("running");
-        let began = watch::wait_exists(&running, Some(PATIENCE)).unwrap_or(false);
+        let began = agent_runs(&place, &mut child);
         let _ = child.kill();
         let _ = child.wait();
         if !began {
@@ -225,6 +222,18 @@ impl Bench {
             None => format!("**{} and counting**", turns(&place)),
         }
     }
+}
+
+/// Waits until the agent runs; no longer than the program.
+fn agent_runs(place: &Place, child: &mut Child) -> bool {
+    let running = place.trial.dir.join("running");
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline && child.try_wait().is_ok_and(|status| status.is_none()) {
+        if watch::wait_exists(&running, Some(Duration::from_secs(1))).unwrap_or(false) {
+            return true;
+        }
+    }
+    false
 }
 
 fn turns(place: &Place) -> u32 {
