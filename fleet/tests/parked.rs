@@ -81,8 +81,7 @@ async fn only_as_many_loops_of_a_project_run_as_its_limit_says() {
     let mut times = Vec::new();
     for name in ["a", "b", "c"] {
         let events = fleet.store.read(&fleet.row_of(name).await.entry.id, 0, 10_000).await.unwrap();
-        let began =
-            events.iter().find(|event| event.kind == "loop_opened" || event.kind == "phase_entered").unwrap().at;
+        let began = events.iter().find(|event| event.kind == "turn_started").unwrap().at;
         times.push((began, events.last().unwrap().at));
     }
     times.sort();
