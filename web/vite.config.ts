@@ -11,7 +11,7 @@ export default defineConfig({
     alias: { "@rjsf/validator-ajv8": fileURLToPath(new URL("src/forms/validator.ts", import.meta.url)) },
   },
   build: {
-    outDir: process.env["WINDLASS_WEB_OUT"] ?? "dist",
+    outDir: process.env["WINDLASS_WEB_OUT"] || "dist",
     emptyOutDir: true,
     target: "es2022",
     sourcemap: false,

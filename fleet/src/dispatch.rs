@@ -35,20 +35,21 @@ pub trait Dispatch: fmt::Debug + Send {
 #[derive(Debug)]
 pub struct PgDispatch {
     store: PgStore,
+    worker: String,
     listener: PgListener,
 }
 
 impl PgDispatch {
-    pub async fn new(store: PgStore) -> Result<Self> {
+    pub async fn new(store: PgStore, worker: String) -> Result<Self> {
         let listener = store.listener(&[WORK, LEASE]).await?;
-        Ok(Self { store, listener })
+        Ok(Self { store, worker, listener })
     }
 }
 
 #[async_trait]
 impl Dispatch for PgDispatch {
     async fn offers(&mut self, room: usize) -> Result<Vec<String>> {
-        Ok(self.store.waiting(room).await?.into_iter().map(|waiting| waiting.id).collect())
+        Ok(self.store.waiting_for(&self.worker, room).await?.into_iter().map(|waiting| waiting.id).collect())
     }
 
     async fn changed(&mut self) {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
+use windlass_engine::outside::{FleetQueue, LimitView, WaitsFor};
 
 use crate::store::{FORMAT, PgStore};
 use crate::temporal;
@@ -174,8 +175,39 @@ async fn database(found: &mut Findings, url: &str) {
                 }
                 Err(error) => found.bad("workers", error.to_string(), "check the rights of the user"),
             }
+            match store.queue().await {
+                Ok(queue) => waits(found, &queue),
+                Err(error) => found.bad("queue", error.to_string(), "check the rights of the user"),
+            }
         }
         Err(error) => found.bad("tables", crate::worker::with_causes(&error), "run `windlass-fleet store migrate`"),
+    }
+}
+
+/// What waits, and the limits that hold it back.
+fn waits(found: &mut Findings, queue: &FleetQueue) {
+    let parked = queue.loops.iter().filter(|one| matches!(one.waits_for, WaitsFor::Time { .. })).count();
+    let held_back: u32 = queue.limits.iter().map(|limit| limit.waiting).sum();
+    let all = queue.loops.len();
+    found.good("queue", format!("{all} loops wait: {parked} for a time, {held_back} for a limit"));
+    for limit in &queue.limits {
+        let LimitView { name, running, waiting, .. } = limit;
+        match (limit.max_running, limit.limited_until) {
+            (Some(0), _) => found.warn(
+                "limits",
+                format!("{name}: no loop may run, {waiting} wait"),
+                "raise it with `windlass-fleet limit`, if that is not what you want",
+            ),
+            (_, Some(until)) => found.warn(
+                "limits",
+                format!("{name} is rate-limited until {until:.0}; {waiting} loops wait"),
+                "wait, or use another account with `windlass-fleet run --account`",
+            ),
+            (Some(most), None) => {
+                found.good("limits", format!("{name}: {running} of {most} loops run, {waiting} wait"));
+            }
+            (None, None) => {}
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod desk;
 mod dispatch;
 pub mod doctor;
+mod metrics;
 mod output;
 mod station;
 mod store;
@@ -13,4 +14,4 @@ pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::FleetStation;
-pub use store::{FORMAT, Fetched, PgStore, Piece, Waiting, Worker};
+pub use store::{FORMAT, Fetched, PgStore, Piece, Placing, Worker};

@@ -5,15 +5,17 @@ mod commands;
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 use windlass_app::StartLoop;
 use windlass_fleet::submit::{self, Fleet};
 use windlass_fleet::worker::{self, Failure};
-use windlass_fleet::{FORMAT, PgStore, doctor, trial};
+use windlass_fleet::{FORMAT, PgStore, Placing, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
@@ -38,6 +40,10 @@ enum Command {
     Serve(commands::desk::DeskArgs),
     /// List the workers and desks that were seen in the last minute
     Workers(Where),
+    /// List the loops that no worker has, what each one waits for, and the limits
+    Queue(Where),
+    /// Set how many loops of a project or an account run at once
+    Limit(commands::queue::LimitArgs),
     /// Let a worker finish its turns and exit
     Drain(commands::workers::DrainArgs),
     Try(trial::TryArgs),
@@ -57,6 +63,12 @@ struct WorkerArgs {
     /// The worker's name in lists. Default: the host name
     #[arg(long)]
     name: Option<String>,
+    /// Give a loop back that waits for more seconds, so that another one runs meanwhile
+    #[arg(long, value_name = "SECONDS", default_value_t = worker::PARK_AFTER.as_secs())]
+    park_after: u64,
+    /// Serve numbers for Prometheus at http://ADDR:PORT/metrics, without a login
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     temporal: Temporal,
 }
@@ -130,6 +142,9 @@ struct RunArgs {
     /// How soon a worker takes the loop: 1 first, 5 last
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: u8,
+    /// The login of the agent that the loop uses, for limits by account
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    account: Option<String>,
     /// A setting of the configuration, such as gates='["npm test"]'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -184,6 +199,8 @@ async fn start() -> ExitCode {
         Command::List(at) => list(&at).await.map_err(hinted),
         Command::Serve(args) => commands::desk::serve(args).await,
         Command::Workers(at) => commands::workers::list(&at).await.map_err(hinted),
+        Command::Queue(at) => commands::queue::list(&at).await.map_err(hinted),
+        Command::Limit(args) => commands::queue::limit(&args).await.map_err(hinted),
         Command::Drain(args) => commands::workers::drain(&args).await.map_err(hinted),
         Command::Try(args) => trial::run(&args).await,
         Command::Doctor(args) => doctor::run(args.fleet(), args.json).await,
@@ -240,6 +257,8 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
         data: args.data,
         name: args.name.unwrap_or_else(host_name),
         temporal: args.temporal.address(),
+        park_after: Duration::from_secs(args.park_after),
+        metrics: args.metrics,
     })
     .await?;
     Ok(ExitCode::SUCCESS)
@@ -260,7 +279,8 @@ async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         agent_command: args.agent_command,
         ..StartLoop::default()
     };
-    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project, priority: args.priority };
+    let placing = Placing { priority: args.priority, account: args.account };
+    let fleet = Fleet { database: args.at.database, hub: args.at.hub, project: args.project, placing };
     let view = submit::run(&fleet, start).await?;
     if args.json {
         println!("{}", serde_json::to_string(&view)?);

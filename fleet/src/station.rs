@@ -13,11 +13,12 @@ use windlass_core::machine::LoopState;
 use windlass_engine::data::DataDir;
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
-use windlass_engine::outside::{Station, Transcripts, WorkerView};
+use windlass_engine::outside::{FleetQueue, Station, Transcripts, Wait, WorkerView};
 use windlass_engine::socket::Listening;
 use windlass_store::{Held, Seat, Store, StoreError};
 use windlass_workspace::{Pushed, Workspace, WorkspaceError, Workspaces};
 
+use crate::metrics::Counts;
 use crate::output::{Replica, Shipper, Wire};
 use crate::store::{PgStore, Worker};
 
@@ -38,9 +39,12 @@ pub struct FleetStation {
     hub: String,
     /// The name of the project that this process submits loops of.
     project: Option<String>,
+    /// A loop that waits longer is given back meanwhile. None where nothing is driven.
+    park_after: Option<Duration>,
     tokens: Arc<Mutex<HashMap<String, String>>>,
     mirrors: tokio::sync::Mutex<()>,
     pub(crate) shipper: Shipper,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) replica: Arc<Replica>,
     wire: OnceCell<Arc<Wire>>,
 }
@@ -48,10 +52,32 @@ pub struct FleetStation {
 impl FleetStation {
     pub fn new(store: PgStore, worker: Worker, data: DataDir, workspaces: Workspaces, hub: String) -> Self {
         let tokens: Arc<Mutex<HashMap<String, String>>> = Arc::default();
-        let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens));
+        let counts = Arc::new(Counts::default());
+        let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens), Arc::clone(&counts));
         let replica = Arc::new(Replica::new(store.clone(), data.clone()));
         let (mirrors, wire) = (tokio::sync::Mutex::default(), OnceCell::new());
-        Self { store, worker, data, workspaces, hub, project: None, tokens, mirrors, shipper, replica, wire }
+        let (project, park_after) = (None, None);
+        Self {
+            store,
+            worker,
+            data,
+            workspaces,
+            hub,
+            project,
+            park_after,
+            tokens,
+            mirrors,
+            shipper,
+            counts,
+            replica,
+            wire,
+        }
+    }
+
+    /// The same for a worker that gives loops back that wait longer.
+    #[must_use]
+    pub fn parking_after(self, park_after: Option<Duration>) -> Self {
+        Self { park_after, ..self }
     }
 
     /// The same for a process that submits loops of this project.
@@ -231,6 +257,18 @@ impl Station for FleetStation {
 
     async fn workers(&self) -> Result<Vec<WorkerView>, StoreError> {
         self.store.workers().await
+    }
+
+    async fn queue(&self) -> Result<FleetQueue, StoreError> {
+        self.store.queue().await
+    }
+
+    async fn park(&self, id: &LoopId, token: &str, wait: Wait) -> Result<bool, StoreError> {
+        let Some(most) = self.park_after.filter(|most| wait.time > *most) else { return Ok(false) };
+        tracing::info!(loop_id = %id, seconds = wait.time.as_secs(), ?most, "parks the loop until its wait is over");
+        self.store.park(&id.0, token, wait).await?;
+        Counts::one(&self.counts.parked);
+        Ok(true)
     }
 
     async fn drain(&self, worker: &str) -> Result<Vec<String>, StoreError> {

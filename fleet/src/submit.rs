@@ -9,7 +9,7 @@ use windlass_engine::engine::{Engine, Held};
 use windlass_engine::groups::AnyGroup;
 use windlass_engine::view::LoopView;
 
-use crate::store::PgStore;
+use crate::store::{PgStore, Placing};
 use crate::worker::{Failure, Who, engine};
 
 /// A queued loop is released, and no other one is handed on.
@@ -28,9 +28,6 @@ impl Background for Workers {
     }
 }
 
-/// That of a loop of which nothing is said.
-pub const DEFAULT_PRIORITY: u8 = 3;
-
 /// Where loops are submitted.
 #[derive(Debug, Clone)]
 pub struct Fleet {
@@ -38,15 +35,14 @@ pub struct Fleet {
     pub hub: String,
     /// The project's name in the fleet; that of its directory if not said.
     pub project: Option<String>,
-    /// From 1, which is taken first, to 5.
-    pub priority: u8,
+    pub placing: Placing,
 }
 
 /// This process as a client of the fleet.
 async fn local(fleet: &Fleet, repo: &Path) -> Result<Local, Failure> {
     let context = Context::new(Some(repo)).map_err(failure)?;
     let data = context.paths.data.join("fleet");
-    let store = PgStore::connect(&fleet.database).await?;
+    let store = PgStore::connect(&fleet.database).await?.placing(fleet.placing.clone());
     let hub = hub(&fleet.hub)?;
     let (engine, _) = engine(store, &data, &hub, Who::Client, fleet.project.clone()).await?;
     Ok(Local::on(context, engine, Arc::new(Workers)))
@@ -55,11 +51,7 @@ async fn local(fleet: &Fleet, repo: &Path) -> Result<Local, Failure> {
 /// Creates a loop that waits for a worker.
 pub async fn run(fleet: &Fleet, start: StartLoop) -> Result<LoopView, Failure> {
     let local = local(fleet, Path::new(&start.project)).await?;
-    let view = start.perform(&local).await.map_err(failure)?;
-    if fleet.priority != DEFAULT_PRIORITY {
-        PgStore::connect(&fleet.database).await?.prioritise(&view.id, fleet.priority).await?;
-    }
-    Ok(view)
+    start.perform(&local).await.map_err(failure)
 }
 
 /// The hub as every part of the fleet is given it: a directory as its absolute path, an address as it is.

@@ -1,8 +1,10 @@
 //! A worker: takes loops that wait, drives them with the engine's own driver, and leaves them at a boundary.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -10,14 +12,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use windlass_core::ids::LoopId;
+use windlass_core::machine::Input;
 use windlass_core::stop::Status;
 use windlass_engine::clock::SystemClock;
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, EngineError};
+use windlass_store::{Store, StoreError};
 use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 
 use crate::dispatch::{Dispatch, PgDispatch};
+use crate::metrics::{self, Counts};
 use crate::station::FleetStation;
 use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
 use crate::temporal::{self, TemporalDispatch};
@@ -38,6 +43,10 @@ pub struct Options {
     pub name: String,
     /// Places loops; without it, the workers do it by the database alone.
     pub temporal: Option<temporal::Address>,
+    /// A loop that waits longer is given back meanwhile.
+    pub park_after: Duration,
+    /// Where a monitor may ask for numbers.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// What a process is to the fleet.
@@ -46,6 +55,8 @@ pub enum Who<'a> {
     Worker {
         name: &'a str,
         slots: u32,
+        /// A loop that waits longer is given back meanwhile.
+        park_after: Duration,
     },
     Desk {
         name: &'a str,
@@ -58,7 +69,7 @@ impl Who<'_> {
     fn worker(self) -> Worker {
         let id = Uuid::now_v7().to_string();
         match self {
-            Who::Worker { name, slots } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
+            Who::Worker { name, slots, .. } => Worker { id, name: name.to_owned(), is_desk: false, slots: Some(slots) },
             Who::Desk { name } => Worker { id, name: name.to_owned(), is_desk: true, slots: None },
             Who::Client => Worker { id, name: "submit".to_owned(), is_desk: false, slots: None },
         }
@@ -84,6 +95,9 @@ pub fn keep_alive(engine: Arc<Engine>, station: Arc<FleetStation>) -> tokio::tas
     })
 }
 
+/// A loop that waits longer gives its slot to others, unless somebody says another time.
+pub const PARK_AFTER: Duration = Duration::from_secs(30);
+
 /// An engine over the fleet's store, for this process.
 pub async fn engine(
     store: PgStore,
@@ -99,7 +113,8 @@ pub async fn engine(
     store.seen(&worker).await?;
     let workspaces = Workspaces::from_env()?;
     let station = FleetStation::new(store.clone(), worker, data.clone(), workspaces.clone(), hub.to_owned());
-    let station = Arc::new(station.of_project(project));
+    let park_after = if let Who::Worker { park_after, .. } = who { Some(park_after) } else { None };
+    let station = Arc::new(station.of_project(project).parking_after(park_after));
     let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
@@ -114,12 +129,19 @@ pub async fn engine(
 /// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
 pub async fn work(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
-    let who = Who::Worker { name: &options.name, slots: options.slots };
+    let who = Who::Worker { name: &options.name, slots: options.slots, park_after: options.park_after };
     let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
+    let counts = Arc::clone(&station.counts);
+    counts.slots.store(options.slots.into(), Ordering::Relaxed);
+    if let Some(at) = options.metrics {
+        let bound =
+            metrics::serve(at, Arc::clone(&counts)).await.map_err(|error| format!("--metrics {at}: {error}"))?;
+        tracing::info!("metrics at http://{bound}/metrics");
+    }
     let mut dispatch: Box<dyn Dispatch> = match options.temporal {
         Some(at) => Box::new(TemporalDispatch::new(at, store.clone(), station.worker.clone(), options.slots)?),
-        None => Box::new(PgDispatch::new(store.clone()).await?),
+        None => Box::new(PgDispatch::new(store.clone(), station.worker.id.clone()).await?),
     };
     let mut told = store.listener(&[INBOX, LEASE, WATCH]).await?;
     let beating = keep_alive(Arc::clone(&engine), Arc::clone(&station));
@@ -138,6 +160,8 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         if draining {
             dispatch.drain();
         }
+        counts.running.store(driven.running.len() as u64, Ordering::Relaxed);
+        counts.draining.store(draining, Ordering::Relaxed);
         let room = (options.slots as usize).saturating_sub(driven.running.len());
         if draining && driven.running.is_empty() {
             break;
@@ -147,10 +171,12 @@ pub async fn work(options: Options) -> Result<(), Failure> {
             for id in dispatch.offers(room + cooling.len()).await? {
                 if driven.running.len() < options.slots as usize && !cooling.contains_key(&id) {
                     match driven.take(&id).await {
-                        // Another worker was faster.
+                        // Another worker was faster, with this loop or with another one of the same limit.
                         Ok(()) | Err(EngineError::Driven { .. }) => {}
+                        Err(EngineError::Store(StoreError::Limited { .. })) => Counts::one(&counts.limited),
                         Err(error) => {
                             tracing::warn!(loop_id = id, error = with_causes(&error), "cannot take the loop");
+                            Counts::one(&counts.failed);
                             cooling.insert(id.clone(), Instant::now());
                         }
                     }
@@ -198,11 +224,23 @@ impl Driven {
         if self.running.contains_key(id) {
             return Ok(());
         }
+        let counts = &self.station.counts;
+        let was_parked = self.station.store.parked(id).await?.is_some();
+        let was_held = self.station.store.holder(id).await?.is_some();
         let mut held = self.engine.take(&LoopId(id.to_owned())).await?;
         match held.state.status() {
+            // Nothing cut it off: the time that it waited is its own.
+            Status::Waiting { .. } if was_parked => {
+                let alive_until = Some(self.engine.clock.now());
+                self.engine.apply(&mut held, &Input::Attach { alive_until }).await?;
+            }
             Status::Running | Status::Waiting { .. } => self.engine.attach(&mut held).await?,
             Status::Queued => {}
             Status::Paused { .. } | Status::Ended { .. } => return self.engine.release(held).await,
+        }
+        Counts::one(&counts.taken);
+        if was_held {
+            Counts::one(&counts.taken_over);
         }
         tracing::info!(loop_id = id, name = held.state.name, "took the loop");
         let (leave, told) = watch::channel(false);
@@ -221,7 +259,10 @@ impl Driven {
                 self.station.shipper.left(&id);
                 match result {
                     Ok(()) => tracing::info!(loop_id = id, "left the loop"),
-                    Err(error) => tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop"),
+                    Err(error) => {
+                        Counts::one(&self.station.counts.failed);
+                        tracing::warn!(loop_id = id, error = with_causes(&error), "left the loop");
+                    }
                 }
                 Some(id)
             }
@@ -243,6 +284,7 @@ impl Driven {
         let held = self.station.store.tokens_of(&self.station.worker.id).await?;
         for (id, leave) in &self.running {
             if held.get(id) != self.station.token(id).as_ref() && !*leave.borrow() {
+                Counts::one(&self.station.counts.lost);
                 tracing::warn!(loop_id = id, "another worker took the loop");
                 leave.send_replace(true);
             }

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::Signal;
-use windlass_app::{DrainWorker, Kind, ListWorkers, LoopFeed, PauseLoop, ResumeLoop, SteerLoop, StopLoop};
+use windlass_app::{
+    DrainWorker, Kind, ListFleetQueue, ListWorkers, LoopFeed, PauseLoop, ResumeLoop, SteerLoop, StopLoop,
+};
 use windlass_core::agent::AgentEvent;
 use windlass_engine::feed::FeedBody;
 use world::{Desk, Fleet};
@@ -128,11 +130,17 @@ async fn stop_of_a_loop_that_no_worker_has_is_answered_by_the_desk() {
 async fn drained_worker_exits_and_another_goes_on() {
     let Some(mut fleet) = Fleet::with_a_loop(false).await else { return };
     let desk = fleet.desk("desk").await;
-    let workers = async || desk.app.run(ListWorkers {}).await.unwrap();
+    let workers = async || desk.app.run(ListWorkers::default()).await.unwrap();
     let mut one = fleet.worker("one", None);
     fleet.until(|row| row.holder.is_some()).await;
     let names: Vec<_> = workers().await.into_iter().map(|one| (one.name, one.is_desk, one.slots)).collect();
     assert_eq!(names, [("one".to_owned(), false, Some(2)), ("desk".to_owned(), true, None)]);
+    let said = desk.metrics();
+    let has = |sample: &str| said.lines().any(|line| line.starts_with(sample));
+    assert!(has("windlass_loops{status=") && has("windlass_queue_loops{waits_for=\"slot\"} 0"), "{said}");
+    assert!(has("windlass_worker_slots{worker=\"one\",id="), "{said}");
+    let queue = desk.app.run(ListFleetQueue {}).await.unwrap();
+    assert!(queue.loops.is_empty() && queue.limits.is_empty(), "{queue:?}");
     let done = fleet.program(&["drain", "one", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stdout), "{\"draining\":[\"one\"]}\n");
     assert!(tokio::task::spawn_blocking(move || one.0.wait().unwrap()).await.unwrap().success());

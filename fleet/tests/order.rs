@@ -5,7 +5,7 @@ mod server;
 mod support;
 
 use support::{WORKER, at, entry, event, holder};
-use windlass_fleet::{PgStore, Worker};
+use windlass_fleet::{PgStore, Placing, Worker};
 use windlass_store::{CatalogueEntry, Create, Holder, Store};
 
 async fn queued(store: &PgStore, id: &str, project: &str, second: i64, held_by: Option<Holder>) {
@@ -13,8 +13,14 @@ async fn queued(store: &PgStore, id: &str, project: &str, second: i64, held_by: 
     store.create(Create { entry: row, events: vec![event("loop_created")], holder: held_by }).await.unwrap();
 }
 
+/// The same with a priority.
+async fn queued_as(store: &PgStore, priority: u8, id: &str, project: &str, second: i64) {
+    let store = store.clone().placing(Placing { priority, ..Placing::default() });
+    queued(&store, id, project, second, None).await;
+}
+
 async fn order(store: &PgStore) -> Vec<String> {
-    store.waiting(100).await.unwrap().into_iter().map(|waiting| waiting.id).collect()
+    store.waiting().await.unwrap().into_iter().map(|waiting| waiting.id).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +34,7 @@ async fn projects_take_turns_and_the_oldest_of_each_is_first() {
     queued(&store, "b2", "git:b", 11, None).await;
     queued(&store, "c1", "git:c", 12, None).await;
     assert_eq!(order(&store).await, ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]);
-    assert_eq!(store.waiting(2).await.unwrap().len(), 2);
+    assert_eq!(store.waiting_for("w", 2).await.unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,12 +47,10 @@ async fn priority_is_before_everything_and_loops_under_way_count() {
     queued(&store, "a3", "git:a", 2, None).await;
     queued(&store, "b1", "git:b", 3, None).await;
     assert_eq!(order(&store).await, ["b1", "a2", "a3"], "the project with a loop under way is second");
-    store.prioritise("a3", 1).await.unwrap();
-    assert_eq!(order(&store).await, ["a3", "b1", "a2"]);
-    store.prioritise("b1", 5).await.unwrap();
-    assert_eq!(order(&store).await, ["a3", "a2", "b1"]);
-    assert!(store.prioritise("nobody", 1).await.is_err());
+    queued_as(&store, 1, "a4", "git:a", 4).await;
+    queued_as(&store, 5, "c1", "git:c", 0).await;
+    assert_eq!(order(&store).await, ["a4", "b1", "a2", "a3", "c1"]);
     // Its worker is gone: the loop waits again, and counts no more.
     let patient = store.clone().lost_after(std::time::Duration::ZERO);
-    assert_eq!(patient.waiting(100).await.unwrap().len(), 4);
+    assert_eq!(order(&patient).await, ["a4", "b1", "a1", "a2", "a3", "c1"]);
 }

@@ -75,12 +75,16 @@ impl Fleet {
             assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
         }
         let agent = if slow { format!("sh agent.sh {}", slow_turn.began.display()) } else { "sh agent.sh".to_owned() };
-        let repo = self.place.dir().join("repo").display().to_string();
-        let args = ["run", "three steps", "--name", name, "--repo", &repo, "--agent-command", &agent];
-        let gate = "gates=[\"test $(wc -l < done.txt) = 3\"]";
-        let said = self.program(&args).args(["--set", "sandbox=off", "--set", gate]).output().unwrap();
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        self.submit_with(name, &["--agent-command", &agent]);
         slow_turn
+    }
+
+    fn submit_with(&self, name: &str, more: &[&str]) {
+        let repo = self.place.dir().join("repo").display().to_string();
+        let args = ["run", "three steps", "--name", name, "--repo", &repo];
+        let gate = "gates=[\"test $(wc -l < done.txt) = 3\"]";
+        let said = self.program(&args).args(more).args(["--set", "sandbox=off", "--set", gate]).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     }
 
     async fn row(&self, name: &str) -> Listed {
@@ -208,4 +212,40 @@ async fn loops_go_on_without_temporal_and_wait_until_it_is_back_without_memory()
     let Fleet { place, temporal, .. } = &mut fleet;
     temporal.start_again(place).await.unwrap();
     assert_eq!(fleet.ends_well("waits").await.0, 0);
+}
+
+/// Is over its limit at first, and done then.
+const LIMITED: &str = r#"cat >/dev/null
+if mkdir "$1" 2>/dev/null; then
+    echo '{"type":"error","kind":"rate_limit","message":"slow down","retry_after_ms":4000}'; exit 1
+fi
+printf 'step 1\nstep 2\nstep 3\n' > done.txt
+echo '{"type":"text","text":"<promise>COMPLETE</promise>"}'
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loop_over_its_limit_waits_without_a_worker_and_limits_hold_loops_back() {
+    let Some(mut fleet) = Fleet::new().await else { return };
+    let dir = fleet.place.dir().to_owned();
+    let (script, once) = (dir.join("limited.sh"), dir.join("limited.once"));
+    std::fs::write(&script, LIMITED).unwrap();
+    std::fs::create_dir_all(dir.join("home/.config/windlass")).unwrap();
+    let agent = format!("[agents.limited]\ncommand = [\"sh\", {script:?}, {once:?}]\noutput = \"jsonl\"\n");
+    std::fs::write(dir.join("home/.config/windlass/config.toml"), agent).unwrap();
+    fleet.store.limit("project:repo", Some(1)).await.unwrap();
+    fleet.submit_with("limited", &["--set", "agent=limited", "--priority", "1"]);
+    let data = dir.join("one").display().to_string();
+    let mut command = fleet.program(&["worker", "--name", "one", "--data", &data, "--park-after", "1"]);
+    fleet.place.start(&mut command, "one.log").unwrap();
+    fleet.until("limited", |row| row.is_parked).await;
+    // Whoever is parked counts for no limit.
+    fleet.submit("a", false);
+    fleet.submit("b", false);
+    for name in ["limited", "a", "b"] {
+        let row = fleet.until(name, |row| !row.entry.open && row.holder.is_none()).await;
+        assert_eq!(row.entry.status, "completed", "{name}: {:?}", row.entry.stop_reason);
+        let events = fleet.store.read(&row.entry.id, 0, 10_000).await.unwrap();
+        assert!(events.iter().all(|event| event.kind != "loop_moved"), "{name}");
+    }
+    fleet.save_histories("parked").await;
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World, becomes } from "./world.mjs";
+import { World, becomes, violations } from "./world.mjs";
 
 const world = new World();
 let tried;
@@ -44,6 +44,25 @@ test("graph_has_bars_by_role_and_each_opens_its_words", async () => {
   await page.mouse.up();
   await page.waitForFunction((wanted) => document.querySelectorAll("[data-bar]").length < wanted, all);
   assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("bars_are_walked_with_the_arrow_keys_and_axe_finds_nothing_on_a_phone", async () => {
+  const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  await page.goto(`${world.origin}/loops/${tried.id}?tab=timeline`);
+  await page.locator("[data-bar=coder]").nth(2).waitFor();
+  await becomes(() => page.locator("[data-bar][tabindex='0']").count(), 1, "one stop of the Tab key, however many bars");
+  const here = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+  await page.locator("[data-bar][tabindex='0']").focus();
+  const first = await here();
+  await page.keyboard.press("ArrowRight");
+  await becomes(async () => (await here()) !== first, true);
+  for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await page.locator("[data-bar-details]").waitFor();
+  for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowLeft");
+  await becomes(here, new RegExp(first.slice(0, 12).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")));
+  assert.deepEqual(await violations(page), []);
   await page.context().close();
 });
 

@@ -88,6 +88,13 @@ test("filters_are_in_the_address_and_totals_lead_to_their_loops", async () => {
   await page.locator("[data-totals]").getByRole("link", { name: "1" }).last().click();
   await reads(page, ["Needs you 1", "spent"]);
   await searches(page, "?since=today&status=failed");
+  // How many need somebody, run, and have finished is one look, and one click away.
+  const state = (name) => page.locator("[data-totals] > div").filter({ has: page.getByText(name, { exact: true }) });
+  assert.match(await state("Needs you").innerText(), /Needs you\s+1$/);
+  assert.match(await state("Running").innerText(), /Running\s+0$/);
+  await state("Needs you").getByRole("link").click();
+  await searches(page, "?status=person");
+  await reads(page, ["Needs you 1", "spent"]);
   await page.context().close();
 });
 

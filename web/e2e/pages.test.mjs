@@ -44,12 +44,58 @@ async function settled(page) {
   await page.waitForFunction(() => document.querySelector("main")?.textContent?.trim() && !document.querySelector("main [role=status]"));
 }
 
+/** How much wider the page is than the screen, itself and what scrolls in it. */
+const tooWide = (page) => page.evaluate(() => Math.max(...[document.documentElement, ...document.querySelectorAll("main, main [role=tabpanel]")].map((box) => box.scrollWidth - box.clientWidth)));
+
+test("a form with long choices and long paths fits a phone", async () => {
+  const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  await page.goto(`${world.origin}/new`);
+  // The hostile loop, whose goal is long, is offered as a template.
+  await page.locator("select[name=project]").selectOption(world.repo);
+  await page.getByRole("option", { name: "Be hostile" }).first().waitFor({ state: "attached" });
+  await becomes(() => page.getByLabel("Agent", { exact: true }).inputValue(), "critic", "nothing is usual here, so one that exists is chosen, and not the demo");
+  await page.getByText("More", { exact: true }).click();
+  assert.equal(await tooWide(page), 0);
+  await page.goto(`${world.origin}/agents`);
+  await page.getByRole("heading", { name: "goose" }).waitFor();
+  assert.equal(await tooWide(page), 0, "an address in an installation command is long");
+  await page.context().close();
+});
+
+test("phone_shows_agent_branch_and_claims_in_the_overview", async () => {
+  const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  await page.goto(world.origin + paths.find((path) => path.endsWith("overview")));
+  const details = page.locator("[data-details]");
+  await details.getByText("hostile", { exact: false }).first().waitFor();
+  await details.getByText(/^windlass\//).waitFor();
+  await details.getByRole("button", { name: /^Copy/ }).waitFor();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await details.waitFor({ state: "hidden" });
+  await page.context().close();
+});
+
+test("loop_that_does_not_exist_leads_back_to_the_list", async () => {
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/nothing`);
+  await page.getByText("There is no loop nothing").waitFor();
+  await page.locator("main").getByRole("link", { name: "Loops" }).click();
+  await page.getByRole("listitem").first().waitFor();
+  await page.context().close();
+});
+
+test("address_with_an_unknown_end_of_the_diff_shows_the_diff", async () => {
+  const page = await world.page();
+  await page.goto(`${world.origin + paths.find((path) => path.endsWith("diff"))}&since=base`);
+  await page.locator("[data-diff-total]").waitFor();
+  await page.context().close();
+});
+
 test("no page scrolls sideways at 390 px, and none complains", async () => {
   const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
   for (const path of paths) {
     await page.goto(world.origin + path);
     await settled(page);
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const over = await tooWide(page);
     assert.ok(over <= 0, `${path} is ${over} px too wide`);
   }
   assert.deepEqual(page.complaints, []);

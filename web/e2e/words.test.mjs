@@ -93,6 +93,29 @@ test("what_grows_with_a_loop_has_pages", async () => {
   assert.deepEqual([page.before, page.iterations], [[], iterations.slice(1, 2)]);
 });
 
+// promise: api-13
+test("lists_have_pages_after_their_last_row", async () => {
+  const project = `project=${encodeURIComponent(world.repo)}`;
+  for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: world.repo, id: `paged-${id}`, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
+  await world.api("POST", "/api/queue", { goals: ["first", "second", "third"].map((goal) => ({ run: { project: world.repo, goal, settings: { agent: "stubborn", gates: ["false"], max_iterations: 1 } } })) });
+  const lists = [["/api/agents", "name", (got) => got], ["/api/projects", "path", (got) => got], ["/api/queue", "id", (got) => got.goals], [`/api/milestones?${project}`, "id", (got) => got.milestones], ["/api/loops", "id", (got) => got.loops]];
+  for (const [path, key, rows] of lists) {
+    const ask = (query) => world.api("GET", `${path}${path.includes("?") ? "&" : "?"}${query}`);
+    const all = rows(await world.api("GET", path)).map((row) => row[key]);
+    assert.ok(all.length > 0, path);
+    const walked = [];
+    for (let last; ; last = walked.at(-1)) {
+      const some = rows(await ask(last === undefined ? "limit=1" : `limit=1&after=${encodeURIComponent(last)}`)).map((row) => row[key]);
+      if (some.length === 0) break;
+      walked.push(...some);
+    }
+    assert.deepEqual(walked, all, path);
+    await assert.rejects(ask("after=gone"), /400.*is not in this list/, `${path}: a row that is gone has no next page`);
+  }
+  const recipes = await world.api("GET", "/api/recipes");
+  assert.deepEqual(await world.api("GET", "/api/recipes?after=1&limit=2"), recipes.slice(1, 3));
+});
+
 test("milestones_are_put_in_order_by_dragging_and_the_project_is_in_the_address", async () => {
   for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: world.repo, id, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
   const page = await world.page();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 200 * 1000;
-const dist = process.env.WINDLASS_WEB_OUT ?? new URL("../dist", import.meta.url).pathname;
+const dist = process.env.WINDLASS_WEB_OUT || new URL("../dist", import.meta.url).pathname;
 const manifest = JSON.parse(readFileSync(join(dist, ".vite/manifest.json"), "utf8"));
 
 /** The files of these entries, with all that they import at once. */

@@ -46,7 +46,7 @@ pub use groups::{
     OpenedQueue, OpenedTries, RemoveGoal, ResumeGroup, ShowGroup, StartTries, StopGroup,
 };
 pub use history::*;
-pub use listing::{DrainWorker, LISTED_AS, ListWorkers};
+pub use listing::{DrainWorker, LISTED_AS, ListFleetQueue, ListWorkers};
 pub use local::{Background, Local, Opened};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport, MinimiseStep, MinimiseSteps, StepsReport, Why};

@@ -58,17 +58,55 @@ pub(crate) fn page<T>(all: &mut Vec<T>, after: usize, limit: Option<usize>) {
     all.truncate(limit.unwrap_or(usize::MAX));
 }
 
+/// Keeps the page after the row with this key. A row that is gone has no next page: starting over would repeat rows.
+pub(crate) fn page_after<T>(
+    all: &mut Vec<T>,
+    after: Option<&str>,
+    limit: Option<usize>,
+    key: impl Fn(&T) -> String,
+) -> Result<(), Problem> {
+    if let Some(after) = after {
+        let place = all.iter().position(|row| key(row) == after).ok_or_else(|| no_such_row(after))?;
+        all.drain(..=place);
+    }
+    all.truncate(limit.unwrap_or(usize::MAX));
+    Ok(())
+}
+
+pub(crate) fn no_such_row(after: &str) -> Problem {
+    Problem::new(Kind::Invalid, format!("'{after}' is not in this list"))
+        .field("after")
+        .hint("read the list from its beginning")
+}
+
 about_a_loop! {
     "A loop, in the format of `status --json`." ShowLoop
-    "What its reviewers found." LoopFindings
     "Its plan and sections." LoopPlan
     "Tokens and cost by role and model." LoopUsage
     "Stop it now." StopLoop
 }
 
+/// What its reviewers found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopFindings {
+    #[schemars(skip)]
+    pub id: String,
+    /// The ID of the last finding of the page before.
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
+}
+
 /// Projects that have loops.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListProjects {}
+#[serde(default)]
+pub struct ListProjects {
+    /// The path of the last project of the page before.
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
+}
 
 /// A loop's `status --json`, with the word that readers put in.
 pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
@@ -133,14 +171,19 @@ impl Request for ListProjects {
             let path = root.to_string_lossy().into_owned();
             projects.insert(path.clone(), new(&path));
         }
-        let Some(engine) = here.reader().await? else { return Ok(projects.into_values().collect()) };
-        for listed in engine.store.list(ListFilter::default()).await? {
+        let listed = match here.reader().await? {
+            Some(engine) => engine.store.list(ListFilter::default()).await?,
+            None => Vec::new(),
+        };
+        for listed in listed {
             let path = listed.entry.project.clone();
             let project = projects.entry(path).or_insert_with_key(|path| new(path));
             project.loops += 1;
             project.open += usize::from(listed.entry.open);
         }
-        Ok(projects.into_values().collect())
+        let mut projects: Vec<ProjectView> = projects.into_values().collect();
+        page_after(&mut projects, self.after.as_deref(), self.limit, |project| project.path.clone())?;
+        Ok(projects)
     }
 }
 
@@ -159,7 +202,8 @@ impl Request for LoopFindings {
 
     async fn perform(self, here: &Local) -> Result<FindingsView, Problem> {
         let state = here.state_of(&self.id).await?;
-        let findings = state.review.map(|review| review.findings().all().to_vec()).unwrap_or_default();
+        let mut findings = state.review.map(|review| review.findings().all().to_vec()).unwrap_or_default();
+        page_after(&mut findings, self.after.as_deref(), self.limit, |finding| finding.id.to_string())?;
         Ok(FindingsView { findings })
     }
 }

@@ -19,6 +19,7 @@ use windlass_store::Listed;
 use crate::context::Context;
 use crate::local::Local;
 use crate::local::Opened;
+use crate::loops::page_after;
 use crate::open::leaves_to_the_background;
 use crate::problem::{Kind, Problem};
 use crate::reports::{MilestoneReport, MilestoneView};
@@ -34,7 +35,9 @@ impl Request for MilestonesOf {
 
     async fn perform(self, here: &Local) -> Result<MilestoneBoard, Problem> {
         let (_, root) = here.at(&self.project).await?;
-        board(here, &root).await
+        let mut board = board(here, &root).await?;
+        page_after(&mut board.milestones, self.after.as_deref(), self.limit, |row| row.id.clone())?;
+        Ok(board)
     }
 }
 

@@ -22,6 +22,9 @@ pub struct AgentReport {
     pub installed: bool,
     /// Part of this program: it costs nothing and needs no login.
     pub built_in: bool,
+    /// What a loop gets if neither the settings nor anybody else name an agent.
+    #[serde(default)]
+    pub usual: bool,
     pub path: Option<PathBuf>,
     pub version: Option<String>,
     /// The versions it was tried with.

@@ -294,6 +294,10 @@ pub struct ListLoops {
 pub struct AgentsOf {
     /// The project's directory.
     pub project: Option<String>,
+    /// The name of the last agent of the page before.
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 /// What a loop needs on this machine.
@@ -465,10 +469,16 @@ pub struct StartMilestone {
 }
 
 /// A project's milestones in their order.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MilestonesOf {
     /// The project's directory.
     pub project: String,
+    /// The ID of the last milestone of the page before.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    #[serde(default)]
+    pub limit: Option<usize>,
 }
 
 /// One of them.

@@ -37,14 +37,15 @@ pub fn agents() -> Vec<CompletionCandidate> {
 
 /// Every recipe: the project's, the user's and the built-in ones.
 pub fn recipes() -> Vec<CompletionCandidate> {
-    let rows = ask(async |app| app.run(RecipesOf { project: project(app).await }).await.ok());
+    let rows = ask(async |app| app.run(RecipesOf { project: project(app).await, ..RecipesOf::default() }).await.ok());
     let named = rows.into_iter().flatten().filter(|row| !row.hidden && row.fault.is_none());
     candidates(named.map(|row| (row.name, one_line(&row.about, 60))))
 }
 
 /// The milestones of this project.
 pub fn milestones() -> Vec<CompletionCandidate> {
-    let board = ask(async |app| app.run(MilestonesOf { project: project(app).await? }).await.ok());
+    let board =
+        ask(async |app| app.run(MilestonesOf { project: project(app).await?, ..MilestonesOf::default() }).await.ok());
     let named = board.into_iter().flat_map(|board| board.milestones);
     candidates(named.map(|milestone| (milestone.id, one_line(&milestone.title, 60))))
 }

@@ -12,6 +12,7 @@ mod exit;
 mod failure;
 mod fleet;
 mod groups;
+mod man;
 mod mcp;
 mod milestone;
 mod project;
@@ -33,6 +34,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap_complete::env::Shells;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use args::{Cli, Command, ConfigCommand, Refusal};
 use exit::Exit;
@@ -100,9 +104,13 @@ fn refuse(refusal: &Refusal) -> ExitCode {
 
 /// Log lines go to standard error, and only where `RUST_LOG` asks for them.
 fn listen() {
-    if std::env::var_os("RUST_LOG").is_some() {
-        let filter = tracing_subscriber::EnvFilter::from_default_env();
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    let Ok(wanted) = std::env::var("RUST_LOG") else { return };
+    match wanted.parse::<Targets>() {
+        Ok(targets) => {
+            let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+            tracing_subscriber::registry().with(lines).with(targets).init();
+        }
+        Err(error) => eprintln!("warning: RUST_LOG='{wanted}' is not a log filter: {error}"),
     }
 }
 
@@ -193,8 +201,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
             Ok(Exit::Completed)
         }
         Command::Man(args) => {
-            std::fs::create_dir_all(&args.to)?;
-            clap_mangen::generate_to(args::definition(), &args.to)?;
+            man::write(args::definition(), &args.to)?;
             Ok(Exit::Completed)
         }
         Command::EscapeAttempts(args) => escape::make_attempts(&args.bait),

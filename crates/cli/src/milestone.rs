@@ -51,7 +51,7 @@ async fn add(app: &App, project: String, args: &AddArgs) -> Result<Exit, Failure
 }
 
 async fn list(app: &App, project: String, as_json: bool) -> Result<Exit, Failure> {
-    let board = app.run(MilestonesOf { project }).await?;
+    let board = app.run(MilestonesOf { project, ..MilestonesOf::default() }).await?;
     for broken in &board.broken {
         warn(broken);
     }

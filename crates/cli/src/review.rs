@@ -27,7 +27,7 @@ pub async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
 pub async fn findings(app: &App, args: &FindingsArgs) -> Result<Exit, Failure> {
     let found = app.find(args.name.get()).await?;
     let reviewed = found.review.is_some();
-    let all = app.run(LoopFindings { id: found.id }).await?.findings;
+    let all = app.run(LoopFindings { id: found.id, ..LoopFindings::default() }).await?.findings;
     let wanted: Vec<&Finding> = all.iter().filter(|finding| args.all || finding.is_open()).collect();
     print(&findings_shown(&wanted, reviewed, args));
     Ok(Exit::Completed)
@@ -75,6 +75,7 @@ fn takeover_words(report: &TakeoverReport) -> String {
     for session in &report.sessions {
         let _ = writeln!(text, "  {:<8} {}", session.role.name(), session.command);
     }
-    let _ = writeln!(text, "  resume     windlass resume {}", report.name);
+    let verb = if report.status == "completed" { "continue" } else { "resume" };
+    let _ = writeln!(text, "  {verb:<10} windlass {verb} {}", report.name);
     text
 }

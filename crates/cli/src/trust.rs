@@ -12,7 +12,7 @@ use crate::args::TrustArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, project};
-use crate::style::{Style, json_line, one_line, printable, short};
+use crate::style::{Style, folded, json_line, one_line, printable, short, terminal};
 
 pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Exit, Failure> {
     let project = project(app, dir)?;
@@ -75,7 +75,8 @@ pub async fn do_without_sandbox(local: &Local, problem: &Problem) -> Result<bool
         return Ok(false);
     }
     let fix = problem.hint.as_deref().unwrap_or_default();
-    eprintln!("{}\n{fix}\n", problem.message);
+    let text = format!("{}\n{fix}\n", problem.message);
+    eprintln!("{}", terminal().map_or(text.clone(), |width| folded(&text, width)));
     let yes = answered("Run loops of this repository without a sandbox? [y/N] ")?;
     if yes {
         agree_to_no_sandbox(local).await?;

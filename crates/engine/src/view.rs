@@ -330,6 +330,9 @@ pub struct ReviewView {
     pub last: Option<Opinion>,
     /// In a row.
     pub consecutive_rejections: u32,
+    /// After so many the loop asks for a user. `null` in views of older versions.
+    #[serde(default)]
+    pub max_rejections: Option<u32>,
     pub rejection_reasons: Vec<String>,
     pub milestone: Option<String>,
     pub features_accepted: Vec<AcceptedFeature>,
@@ -375,6 +378,7 @@ fn review(state: &LoopState) -> Option<ReviewView> {
         findings_resolved: review.findings().all().len() - open,
         last: review.last.as_ref().map(|(_, ruling)| ruling.clone()),
         consecutive_rejections: review.rejections,
+        max_rejections: Some(spec.max_rejections),
         rejection_reasons: review.reasons.clone(),
         milestone: spec.milestone.as_ref().map(|milestone| milestone.id.clone()),
         features_accepted: review.accepted().to_vec(),

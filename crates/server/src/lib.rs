@@ -15,7 +15,8 @@ mod remote;
 
 pub use access::login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
 pub use access::secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};
-pub use api::document_text as openapi;
+pub use api::metrics::{Family, METRICS_TYPE, Metrics, float};
+pub use api::openapi::text as openapi;
 pub use app::Facts;
 pub use client::{Client, ClientError};
 pub use listen::{ListenError, ListenOptions, Listener, Tls};

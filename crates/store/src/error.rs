@@ -24,6 +24,9 @@ pub enum StoreError {
     LeaseLost { loop_id: String },
     #[error("{} is running this loop", .0.seat)]
     Held(Box<Holder>),
+    /// A limit on how many loops run at once holds the loop back.
+    #[error("{why}")]
+    Limited { why: String },
     #[error("command {id} is not in this loop's inbox")]
     NotPending { id: String },
     #[error("command {id} was not accepted by this loop, or already has an answer")]
@@ -117,6 +120,7 @@ impl StoreError {
             }
             Self::IdTaken { .. }
             | Self::UnknownLoop { .. }
+            | Self::Limited { .. }
             | Self::NotPending { .. }
             | Self::NotTaken { .. }
             | Self::TimeOutOfRange { .. }

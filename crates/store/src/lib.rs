@@ -95,6 +95,8 @@ pub struct Listed {
     pub holder: Option<Held>,
     /// Workers take open loops that nobody drives, so such a loop waits for one of them.
     pub has_workers: bool,
+    /// No worker holds it until the time that it waits for.
+    pub is_parked: bool,
 }
 
 impl Listed {

@@ -106,7 +106,13 @@ impl Loop {
     }
 
     fn listed(&self) -> Listed {
-        Listed { entry: self.entry.clone(), head: self.head(), holder: self.held(), has_workers: false }
+        Listed {
+            entry: self.entry.clone(),
+            head: self.head(),
+            holder: self.held(),
+            has_workers: false,
+            is_parked: false,
+        }
     }
 
     /// The store ends with its process, and so do the processes that hold its leases.

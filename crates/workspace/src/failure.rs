@@ -122,7 +122,10 @@ impl WorkspaceError {
         match self {
             Self::Git(error) => matches!(
                 error,
-                GitError::NotARepository { .. } | GitError::UnknownRevision { .. } | GitError::DubiousOwnership { .. }
+                GitError::DirectoryMissing { .. }
+                    | GitError::NotARepository { .. }
+                    | GitError::UnknownRevision { .. }
+                    | GitError::DubiousOwnership { .. }
             ),
             Self::Bare { .. }
             | Self::NoCommits { .. }

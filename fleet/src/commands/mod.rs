@@ -1,4 +1,5 @@
 //! The subcommands with code of their own.
 
 pub mod desk;
+pub mod queue;
 pub mod workers;

@@ -8,6 +8,7 @@ use windlass_engine::outside::WorkerView;
 use windlass_fleet::PgStore;
 use windlass_store::StoreError;
 
+use super::queue::limit_line;
 use crate::Where;
 
 #[derive(Debug, Args)]
@@ -19,7 +20,8 @@ pub struct DrainArgs {
 }
 
 pub async fn list(at: &Where) -> Result<ExitCode, StoreError> {
-    let workers = PgStore::connect(&at.database).await?.workers().await?;
+    let store = PgStore::connect(&at.database).await?;
+    let workers = store.workers().await?;
     if at.json {
         println!("{}", json!(workers));
         return Ok(ExitCode::SUCCESS);
@@ -29,6 +31,9 @@ pub async fn list(at: &Where) -> Result<ExitCode, StoreError> {
     }
     for worker in &workers {
         println!("{}", line(worker));
+    }
+    for limit in &store.queue().await?.limits {
+        println!("{}", limit_line(limit));
     }
     Ok(ExitCode::SUCCESS)
 }

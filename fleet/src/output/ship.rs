@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use windlass_engine::driver::DriveError;
 use windlass_store::Result;
 
 use super::{EXIT_RECORD, FILES, paths};
+use crate::metrics::Counts;
 use crate::store::{PgStore, Piece};
 
 /// So often output is sent if nobody watches it, and if somebody does.
@@ -35,6 +37,7 @@ pub(crate) struct Shipper {
     store: PgStore,
     data: DataDir,
     tokens: Arc<Mutex<HashMap<String, String>>>,
+    counts: Arc<Counts>,
     /// Turns that run here.
     open: Mutex<HashMap<Turn, Sent>>,
     watched: Mutex<HashMap<String, Instant>>,
@@ -48,9 +51,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shipper {
-    pub(crate) fn new(store: PgStore, data: DataDir, tokens: Arc<Mutex<HashMap<String, String>>>) -> Self {
+    pub(crate) fn new(
+        store: PgStore,
+        data: DataDir,
+        tokens: Arc<Mutex<HashMap<String, String>>>,
+        counts: Arc<Counts>,
+    ) -> Self {
         let (open, watched, is_due, shipping) = Default::default();
-        Self { store, data, tokens, open, watched, is_due, shipping }
+        Self { store, data, tokens, counts, open, watched, is_due, shipping }
     }
 
     pub(crate) fn begin(&self, id: &LoopId, turn: TurnKey) {
@@ -94,6 +102,7 @@ impl Shipper {
                 sent_at = Instant::now();
             }
             if let Err(error) = self.round(all).await {
+                Counts::one(&self.counts.ship_failures);
                 tracing::warn!(%error, "cannot send output; it waits on this disk");
             }
         }
@@ -168,6 +177,8 @@ impl Shipper {
             return Ok(false);
         }
         self.store.ship(&pieces).await?;
+        let bytes = pieces.iter().map(|piece| piece.bytes.len() as u64).sum();
+        self.counts.shipped_bytes.fetch_add(bytes, Ordering::Relaxed);
         let mut open = locked(&self.open);
         let mut has_more = false;
         for (turn, piece) in turns.iter().zip(&pieces) {

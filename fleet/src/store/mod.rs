@@ -7,6 +7,7 @@
 mod failure;
 mod output;
 mod patience;
+mod queue;
 mod rows;
 mod schema;
 mod steps;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use uuid::Uuid;
-use windlass_engine::outside::WorkerView;
+use windlass_engine::outside::{FleetQueue, QueuedView, Wait, WorkerView};
 use windlass_store::{
     Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
 };
@@ -25,6 +26,7 @@ use windlass_store::{
 use self::failure::{Fault, failed};
 pub use self::output::{Fetched, Piece};
 use self::patience::{Patience, patiently};
+use self::queue::Asking;
 pub use self::schema::FORMAT;
 pub(crate) use self::steps::{INBOX, LEASE, NEWS, OUTPUT, WATCH, WORK};
 
@@ -37,6 +39,7 @@ const MOST_CONNECTIONS: u32 = 16;
 pub struct PgStore {
     pool: PgPool,
     lost_after: Duration,
+    placing: Placing,
 }
 
 /// Who holds leases in a fleet, known by the times at which the database heard of it.
@@ -50,12 +53,19 @@ pub struct Worker {
     pub slots: Option<u32>,
 }
 
-/// A loop that waits for a worker.
+/// What is said of a new loop besides its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    pub id: String,
-    pub project: String,
-    pub priority: i16,
+pub struct Placing {
+    /// From 1, which is taken first, to 5.
+    pub priority: u8,
+    /// The login of an agent that it counts for.
+    pub account: Option<String>,
+}
+
+impl Default for Placing {
+    fn default() -> Self {
+        Self { priority: 3, account: None }
+    }
 }
 
 /// When the database heard of a worker last, by its own clock.
@@ -69,7 +79,7 @@ pub(crate) struct Sight {
 impl PgStore {
     /// Connects to a database that has the tables of this version.
     pub async fn connect(url: &str) -> Result<Self> {
-        let store = Self { pool: pool(url).await?, lost_after: LOST_AFTER };
+        let store = Self { pool: pool(url).await?, lost_after: LOST_AFTER, placing: Placing::default() };
         schema::check(&store.pool).await?;
         Ok(store)
     }
@@ -92,14 +102,42 @@ impl PgStore {
         Ok(listener)
     }
 
-    /// Loops that should be under way and that nobody living holds, in the order in which they shall be taken.
-    pub async fn waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
-        patiently!(rows::waiting(&self.pool, self.lost_after, limit))
+    /// The same for loops that are created with these words.
+    #[must_use]
+    pub fn placing(self, placing: Placing) -> Self {
+        Self { placing, ..self }
     }
 
-    /// Sets a loop's priority, from 1, which is taken first, to 5.
-    pub async fn prioritise(&self, loop_id: &str, priority: u8) -> Result<()> {
-        patiently!(steps::prioritise(&self.pool, loop_id, priority))
+    /// Loops that should be under way, that nobody living holds, and that may be taken now, in the order in which they shall be.
+    pub async fn waiting(&self) -> Result<Vec<QueuedView>> {
+        Ok(patiently!(queue::queue(&self.pool, self.lost_after, Asking::Placing))?.0)
+    }
+
+    /// The same for a worker that has room for so many.
+    pub async fn waiting_for(&self, worker: &str, room: usize) -> Result<Vec<QueuedView>> {
+        let asking = Asking::Worker { id: worker, room };
+        Ok(patiently!(queue::queue(&self.pool, self.lost_after, asking))?.0)
+    }
+
+    /// All loops that nobody living holds, what holds each one back, and the limits.
+    pub async fn queue(&self) -> Result<FleetQueue> {
+        let (loops, limits) = patiently!(queue::queue(&self.pool, self.lost_after, Asking::Reader))?;
+        Ok(FleetQueue { loops, limits })
+    }
+
+    /// Sets how many loops of `project:NAME` or `account:NAME` run at once; none for no limit.
+    pub async fn limit(&self, name: &str, max_running: Option<u32>) -> Result<()> {
+        patiently!(steps::limit(&self.pool, name, max_running))
+    }
+
+    /// Notes that a held loop is to be taken again after this time.
+    pub async fn park(&self, loop_id: &str, token: &str, wait: Wait) -> Result<()> {
+        patiently!(steps::park(&self.pool, loop_id, token, wait))
+    }
+
+    /// After how many seconds a loop that was parked is to be taken again, and which worker has its files.
+    pub async fn parked(&self, loop_id: &str) -> Result<Option<(f64, Option<String>)>> {
+        patiently!(queue::parked(&self.pool, loop_id))
     }
 
     /// The tokens that the worker holds, by loop.
@@ -177,7 +215,7 @@ async fn pool(url: &str) -> Result<PgPool> {
 impl Store for PgStore {
     async fn create(&self, new: Create) -> Result<u64> {
         let step = Uuid::now_v7();
-        patiently!(steps::create(&self.pool, step, &new))
+        patiently!(steps::create(&self.pool, step, &new, &self.placing))
     }
 
     async fn append(&self, step: Append) -> Result<u64> {
@@ -206,7 +244,7 @@ impl Store for PgStore {
     }
 
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()> {
-        patiently!(steps::acquire(&self.pool, loop_id, &holder, replacing))
+        patiently!(steps::acquire(&self.pool, self.lost_after, loop_id, &holder, replacing))
     }
 
     async fn remove(&self, loop_id: &str, token: &str) -> Result<()> {

@@ -13,8 +13,8 @@ use windlass_store::{
     StoreError, StoredEvent,
 };
 
+use super::Sight;
 use super::failure::Fault;
-use super::{Sight, Waiting};
 
 /// `$1` is the time after which a worker is gone. What happened before the database came back is nobody's silence.
 fn select(summaries: bool) -> String {
@@ -22,7 +22,8 @@ fn select(summaries: bool) -> String {
     format!(
         "SELECT l.*, {summary} AS summary, h.worker, h.worker_name, h.token,
                 extract(epoch FROM now() - greatest(w.seen_at, pg_postmaster_start_time()))::float8 > $1 AS gone,
-                w.id IS NULL AS unheard
+                w.id IS NULL AS unheard,
+                l.status = 'waiting' AND h.loop IS NULL AND coalesce(l.parked_until > now(), false) AS parked
          FROM loops l LEFT JOIN leases h ON h.loop = l.pk LEFT JOIN workers w ON w.id = h.worker {join}"
     )
 }
@@ -115,27 +116,6 @@ pub(super) async fn answer(pool: &PgPool, item: &str) -> Result<Option<Option<St
     Ok(sqlx::query_scalar("SELECT answer FROM inbox WHERE id = $1").bind(item).fetch_optional(pool).await?)
 }
 
-/// By priority, then in turn from each project, the oldest of a project first. What a project has under way counts as taken
-/// before, so that a project with many loops leaves room for others.
-pub(super) async fn waiting(pool: &PgPool, lost_after: Duration, limit: usize) -> Result<Vec<Waiting>, Fault> {
-    let sql = "WITH wanted AS (
-                 SELECT l.id, l.project, l.priority, l.created_at, l.pk,
-                        h.loop IS NOT NULL
-                        AND extract(epoch FROM now() - greatest(w.seen_at, pg_postmaster_start_time()))::float8 <= $1
-                          AS held
-                 FROM loops l LEFT JOIN leases h ON h.loop = l.pk LEFT JOIN workers w ON w.id = h.worker
-                 WHERE l.open AND l.kind = $2 AND l.status IN ('queued', 'running', 'waiting')),
-               ranked AS (
-                 SELECT wanted.*,
-                        count(*) FILTER (WHERE held) OVER (PARTITION BY project)
-                        + row_number() OVER (PARTITION BY project, held ORDER BY priority, created_at, pk) AS turn
-                 FROM wanted)
-               SELECT id, project, priority FROM ranked WHERE NOT held ORDER BY priority, turn, created_at, pk LIMIT $3";
-    let query = sqlx::query_as(sql).bind(lost_after.as_secs_f64()).bind(LOOP).bind(bounded(limit));
-    let found: Vec<(String, String, i16)> = query.fetch_all(pool).await?;
-    Ok(found.into_iter().map(|(id, project, priority)| Waiting { id, project, priority }).collect())
-}
-
 pub(super) async fn tokens_of(pool: &PgPool, worker: &str) -> Result<HashMap<String, String>, Fault> {
     let sql = "SELECT l.id, h.token FROM leases h JOIN loops l ON l.pk = h.loop WHERE h.worker = $1";
     let rows: Vec<(String, String)> = sqlx::query_as(sql).bind(worker).fetch_all(pool).await?;
@@ -211,7 +191,13 @@ fn listed(row: &PgRow) -> Result<Listed, Fault> {
         summary: row.try_get("summary")?,
     };
     let head: i64 = row.try_get("head")?;
-    Ok(Listed { entry, head: head.cast_unsigned(), holder: held(row)?, has_workers: true })
+    Ok(Listed {
+        entry,
+        head: head.cast_unsigned(),
+        holder: held(row)?,
+        has_workers: true,
+        is_parked: row.try_get("parked")?,
+    })
 }
 
 fn held(row: &PgRow) -> Result<Option<Held>, Fault> {

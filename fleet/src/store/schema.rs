@@ -91,6 +91,18 @@ CREATE TABLE chunks (
 CREATE TABLE shipped (loop bigint NOT NULL, turn text NOT NULL, PRIMARY KEY (loop, turn));
 -- 1 is taken first, 5 last.
 ALTER TABLE loops ADD COLUMN priority smallint NOT NULL DEFAULT 3 CHECK (priority BETWEEN 1 AND 5);
+", "
+-- The login of an agent that the loop counts for. A parked loop waits for a time without a worker; the last one has its files.
+ALTER TABLE loops ADD COLUMN account text, ADD COLUMN parked_until timestamptz, ADD COLUMN last_worker text;
+ALTER TABLE loops ADD COLUMN pools text[] GENERATED ALWAYS AS (
+    CASE WHEN account IS NULL THEN ARRAY['project:' || regexp_replace(project, '^git:', '')]
+         ELSE ARRAY['project:' || regexp_replace(project, '^git:', ''), 'account:' || account] END) STORED;
+-- How many loops run at once. What runs is counted from the leases, so a crash leaves no wrong number.
+CREATE TABLE pools (
+    name          text PRIMARY KEY CHECK (name ~ '^(project|account):.'),
+    max_running   int CHECK (max_running >= 0),
+    limited_until timestamptz
+);
 "];
 
 /// The format of the tables, 0 if there are none.

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
+use windlass_engine::outside::Wait;
 use windlass_store::{
     Append, CatalogueEntry, Create, Holder, InboxItem, Link, Linked, NewEvent, Seat, StoreError, nanoseconds,
 };
 
-use super::Worker;
 use super::failure::{Fault, wrong};
+use super::queue::limit_on;
+use super::{Placing, Worker};
 
 type Done<T> = Result<T, Fault>;
 
@@ -26,7 +28,7 @@ pub(crate) const OUTPUT: &str = "windlass_output";
 /// Somebody watches the loop's output.
 pub(crate) const WATCH: &str = "windlass_watch";
 
-pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64> {
+pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create, placing: &Placing) -> Done<u64> {
     let Create { entry, events, holder } = new;
     let mut db = pool.begin().await?;
     let known: Option<(i64, String)> = sqlx::query_as("SELECT head, last_step FROM loops WHERE id = $1")
@@ -42,8 +44,8 @@ pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64>
     let head = events.len() as u64;
     let sql =
         "INSERT INTO loops (id, project, name, goal, recipe, status, open, iterations, max_iterations, stop_reason,
-                                  created_at, updated_at, stopped_at, head, last_step, kind)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+                                  created_at, updated_at, stopped_at, head, last_step, kind, priority, account)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
                ON CONFLICT DO NOTHING RETURNING pk";
     let inserted: Option<i64> = sqlx::query_scalar(sql)
         .bind(&entry.id)
@@ -62,6 +64,8 @@ pub(super) async fn create(pool: &PgPool, step: Uuid, new: &Create) -> Done<u64>
         .bind(head.cast_signed())
         .bind(step.to_string())
         .bind(&entry.kind)
+        .bind(i16::from(placing.priority))
+        .bind(&placing.account)
         .fetch_optional(&mut *db)
         .await?;
     let Some(key) = inserted else {
@@ -191,7 +195,13 @@ async fn write_entry(db: &mut PgConnection, key: i64, head: u64, step: Uuid, ent
     Ok(())
 }
 
-pub(super) async fn acquire(pool: &PgPool, loop_id: &str, holder: &Holder, replacing: Option<&str>) -> Done<()> {
+pub(super) async fn acquire(
+    pool: &PgPool,
+    lost_after: Duration,
+    loop_id: &str,
+    holder: &Holder,
+    replacing: Option<&str>,
+) -> Done<()> {
     let mut db = pool.begin().await?;
     let key = locked(&mut db, loop_id).await?;
     let sql = "SELECT worker, worker_name, token FROM leases WHERE loop = $1";
@@ -202,22 +212,36 @@ pub(super) async fn acquire(pool: &PgPool, loop_id: &str, holder: &Holder, repla
     {
         return Err(StoreError::Held(Box::new(Holder { seat: Seat::Worker { id, name }, token })).into());
     }
+    // A desk holds loops for a moment and runs nothing of them. A step whose answer was lost was counted already.
+    let sql = "SELECT EXISTS (SELECT FROM workers WHERE id = $2 AND slots IS NOT NULL)
+                  AND NOT EXISTS (SELECT FROM leases WHERE loop = $1 AND token = $3)";
+    let Seat::Worker { id: worker, .. } = &holder.seat else { return Err(no_worker()) };
+    let query = sqlx::query_scalar(sql).bind(key).bind(worker).bind(&holder.token);
+    if query.fetch_one(&mut *db).await?
+        && let Some(why) = limit_on(&mut db, lost_after, key).await?
+    {
+        return Err(StoreError::Limited { why }.into());
+    }
     write_lease(&mut db, key, holder).await?;
     // The holder that lost it, if it is alive after all.
     notify(&mut db, LEASE, loop_id).await?;
     Ok(db.commit().await?)
 }
 
+fn no_worker() -> Fault {
+    wrong("only a worker can hold a loop of a fleet").into()
+}
+
 async fn write_lease(db: &mut PgConnection, key: i64, holder: &Holder) -> Done<()> {
     let (id, name) = match &holder.seat {
         Seat::Worker { id, name } => (id, name),
-        Seat::Process { .. } => return Err(wrong("only a worker can hold a loop of a fleet").into()),
+        Seat::Process { .. } => return Err(no_worker()),
     };
     let sql = "INSERT INTO leases VALUES ($1, $2, $3, $4)
                ON CONFLICT (loop) DO UPDATE SET worker = $2, worker_name = $3, token = $4";
     sqlx::query(sql).bind(key).bind(id).bind(name).bind(&holder.token).execute(&mut *db).await?;
     // What a desk does changes no files.
-    let sql = "UPDATE loops SET token_before = last_token, last_token = $2
+    let sql = "UPDATE loops SET token_before = last_token, last_token = $2, last_worker = $3, parked_until = NULL
                WHERE pk = $1 AND last_token IS DISTINCT FROM $2
                  AND NOT EXISTS (SELECT FROM workers WHERE id = $3 AND is_desk)";
     sqlx::query(sql).bind(key).bind(&holder.token).bind(id).execute(db).await?;
@@ -287,10 +311,33 @@ pub(super) async fn post(pool: &PgPool, loop_id: &str, item: &InboxItem) -> Done
     Ok(db.commit().await?)
 }
 
-pub(super) async fn prioritise(pool: &PgPool, loop_id: &str, priority: u8) -> Done<()> {
-    let sql = "UPDATE loops SET priority = $2 WHERE id = $1";
-    let done = sqlx::query(sql).bind(loop_id).bind(i16::from(priority)).execute(pool).await?;
-    if done.rows_affected() == 0 { Err(unknown(loop_id)) } else { Ok(()) }
+/// Notes when a held loop is to be taken again, and that its account takes nothing before.
+pub(super) async fn park(pool: &PgPool, loop_id: &str, token: &str, wait: Wait) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let key = locked(&mut db, loop_id).await?;
+    let sql = "UPDATE loops SET parked_until = clock_timestamp() + make_interval(secs => $3)
+               WHERE pk = $1 AND EXISTS (SELECT FROM leases WHERE loop = $1 AND token = $2)";
+    let time = wait.time.as_secs_f64();
+    let done = sqlx::query(sql).bind(key).bind(token).bind(time).execute(&mut *db).await?;
+    if done.rows_affected() == 0 {
+        return Err(StoreError::LeaseLost { loop_id: loop_id.to_owned() }.into());
+    }
+    if wait.limited {
+        let sql = "INSERT INTO pools (name, limited_until)
+                   SELECT 'account:' || account, parked_until FROM loops WHERE pk = $1 AND account <> ''
+                   ON CONFLICT (name) DO UPDATE SET limited_until = greatest(pools.limited_until, excluded.limited_until)";
+        sqlx::query(sql).bind(key).execute(&mut *db).await?;
+    }
+    Ok(db.commit().await?)
+}
+
+/// How many loops of a project or an account run at once; none for no limit.
+pub(super) async fn limit(pool: &PgPool, name: &str, max_running: Option<u32>) -> Done<()> {
+    let mut db = pool.begin().await?;
+    let sql = "INSERT INTO pools (name, max_running) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET max_running = $2";
+    sqlx::query(sql).bind(name).bind(max_running.map(u32::cast_signed)).execute(&mut *db).await?;
+    notify(&mut db, WORK, "").await?;
+    Ok(db.commit().await?)
 }
 
 /// Says that the process lives; whether somebody wants it to drain.

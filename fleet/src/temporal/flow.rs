@@ -47,6 +47,11 @@ pub enum Answer {
     Parked {
         seconds: u64,
     },
+    /// It waits for a time. The worker that has its files shall take it then, if it can.
+    Waits {
+        seconds: u64,
+        worker: String,
+    },
     /// Its worker leaves.
     Drained,
     /// A living worker drives it.
@@ -97,6 +102,10 @@ impl LoopFlow {
                 Some(Ok(Answer::Ended | Answer::Rests)) => return Ok(()),
                 Some(Ok(Answer::Drained)) => {}
                 Some(Ok(Answer::HeldBy { worker })) => holder = Some(worker),
+                Some(Ok(Answer::Waits { seconds, worker })) => {
+                    ctx.timer(Duration::from_secs(seconds)).await;
+                    holder = Some(worker);
+                }
                 Some(Ok(Answer::Parked { seconds })) => {
                     ctx.timer(Duration::from_secs(seconds)).await;
                 }

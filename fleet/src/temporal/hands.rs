@@ -146,6 +146,12 @@ impl Hands {
         {
             return Ok(Some(Answer::HeldBy { worker: id }));
         }
+        if listed.is_parked
+            && let Some((seconds, Some(worker))) = self.store.parked(loop_id).await?
+        {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a wait")]
+            return Ok(Some(Answer::Waits { seconds: seconds.ceil() as u64, worker }));
+        }
         let is_wanted = ["queued", "running", "waiting"].contains(&listed.entry.status.as_str());
         Ok((!is_wanted).then_some(Answer::Rests))
     }
@@ -159,6 +165,8 @@ impl Hands {
     async fn answer(&self, loop_id: &str) -> Result<Answer, ActivityError> {
         Ok(match self.seen(loop_id).await? {
             Some(answer) => answer,
+            // A limit holds it back. Whoever sees that there is room has it placed again.
+            None if !self.store.waiting().await?.iter().any(|one| one.id == loop_id) => Answer::Rests,
             None if *self.leaving.borrow() == Leaving::Working => Answer::Parked { seconds: AGAIN },
             None => Answer::Drained,
         })

@@ -6,7 +6,7 @@
 mod flow;
 mod hands;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -257,13 +257,15 @@ async fn sweep(store: &PgStore, client: &Client) -> Result<(), Failure> {
     let mut work = store.listener(&[WORK]).await?;
     let mut started: HashMap<String, Instant> = HashMap::new();
     loop {
-        started.retain(|_, at| at.elapsed() < STARTED);
-        let waiting = store.waiting(usize::MAX).await?;
+        let waiting = store.waiting().await?;
+        // One that was held back meanwhile may have lost its workflow.
+        let ids: HashSet<&str> = waiting.iter().map(|one| one.id.as_str()).collect();
+        started.retain(|id, at| at.elapsed() < STARTED && ids.contains(id.as_str()));
         for one in
             waiting.into_iter().filter(|one| !started.contains_key(&one.id)).take(MOST_STARTS).collect::<Vec<_>>()
         {
             let mut options = start_options(loop_workflow(&one.id));
-            options.priority.priority_key = u32::try_from(one.priority).ok();
+            options.priority.priority_key = Some(one.priority.into());
             // At most 64 bytes. Shares are exact only if the server has fairness switched on.
             options.priority.fairness_key = Some(one.project.chars().filter(char::is_ascii).take(64).collect());
             client.start_workflow(LoopFlow::run, one.id.clone(), options).await?;

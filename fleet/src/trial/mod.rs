@@ -141,7 +141,7 @@ impl Trial<'_> {
         let mut kills = Vec::new();
         let mut journal = Journal { store: &store, id: &id, seen: 0, turns: 0, commits: 0 };
         for round in 0..self.args.kills {
-            // At least one turn ends between two kills: three turns in a row that are cut off end a loop.
+            // At least one turn ends between two kills, so that each kill is seen to have lost no more than that.
             let commits = journal.commits + 1;
             self.until(&mut journal, &mut news, |journal| journal.commits >= commits).await?;
             if std::mem::take(&mut first) {

@@ -1,7 +1,8 @@
 //! A fleet on this machine: PostgreSQL, a hub, a project with one loop, workers, desks.
 #![allow(dead_code, reason = "each program of tests uses a part of it")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -33,6 +34,26 @@ pub struct Fleet {
 impl Fleet {
     /// A fleet with one loop that waits; with `slow`, its first turn does not end.
     pub async fn with_a_loop(slow: bool) -> Option<Self> {
+        let fleet = Self::empty().await?;
+        let began = fleet.began();
+        assert!(Command::new("mkfifo").arg(&began).status().unwrap().success());
+        let agent = if slow { format!("sh agent.sh {}", began.display()) } else { "sh agent.sh".to_owned() };
+        fleet.submit("steps", &["--agent-command", &agent]);
+        assert_eq!(fleet.row().await.entry.status, "queued");
+        Some(fleet)
+    }
+
+    /// Creates a loop that waits.
+    pub fn submit(&self, name: &str, more: &[&str]) {
+        let gate = format!(r#"gates=["test $(wc -l < done.txt) = {STEPS}"]"#);
+        let repo = self.dir.path().join("repo").display().to_string();
+        let args = ["run", "three steps", "--name", name, "--repo", &repo];
+        let said = self.program(&args).args(more).args(["--set", "sandbox=off", "--set", &gate]).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    }
+
+    /// A fleet with a project and no loop.
+    pub async fn empty() -> Option<Self> {
         let url = server::database().await?;
         let dir = tempfile::tempdir().unwrap();
         let repo = dir.path().join("repo");
@@ -45,17 +66,7 @@ impl Fleet {
         let store = PgStore::connect(&url).await.unwrap();
         let mut news = PgListener::connect(&url).await.unwrap();
         news.listen("windlass_news").await.unwrap();
-        let fleet = Self { dir, url, store, news };
-        let began = fleet.began();
-        assert!(Command::new("mkfifo").arg(&began).status().unwrap().success());
-        let agent = if slow { format!("sh agent.sh {}", began.display()) } else { "sh agent.sh".to_owned() };
-        let gate = format!(r#"gates=["test $(wc -l < done.txt) = {STEPS}"]"#);
-        let repo = repo.display().to_string();
-        let args = ["run", "three steps", "--name", "steps", "--repo", &repo, "--agent-command", &agent];
-        let said = fleet.program(&args).args(["--set", "sandbox=off", "--set", &gate]).output().unwrap();
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        assert_eq!(fleet.row().await.entry.status, "queued");
-        Some(fleet)
+        Some(Self { dir, url, store, news })
     }
 
     /// A pipe that the slow turn writes to.
@@ -78,8 +89,13 @@ impl Fleet {
     }
 
     pub fn worker(&self, name: &str, fault: Option<&str>) -> Running {
+        self.worker_with(name, fault, &[])
+    }
+
+    pub fn worker_with(&self, name: &str, fault: Option<&str>, more: &[&str]) -> Running {
         let data = self.dir.path().join(name).display().to_string();
         let mut command = self.program(&["worker", "--name", name, "--data", &data]);
+        command.args(more);
         command
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(self.dir.path().join(format!("{name}.log"))).unwrap());
@@ -106,11 +122,26 @@ impl Fleet {
         let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
         let token = std::fs::read_to_string(data.join("server.token")).unwrap();
         let client = Client::new(&url, token.trim()).unwrap();
-        Desk { app: App::There(Arc::new(client)), data, _process: process }
+        Desk { app: App::There(Arc::new(client)), data, url, token: token.trim().to_owned(), _process: process }
     }
 
+    /// The only loop.
     pub async fn row(&self) -> Listed {
         self.store.list(ListFilter::default()).await.unwrap().remove(0)
+    }
+
+    pub async fn row_of(&self, name: &str) -> Listed {
+        self.store.find("git:repo", name).await.unwrap().unwrap()
+    }
+
+    pub async fn until_of(&mut self, name: &str, what: impl Fn(&Listed) -> bool) -> Listed {
+        loop {
+            let row = self.row_of(name).await;
+            if what(&row) {
+                return row;
+            }
+            self.news.recv().await.unwrap();
+        }
     }
 
     pub async fn until(&mut self, what: impl Fn(&Listed) -> bool) -> Listed {
@@ -145,8 +176,28 @@ impl Fleet {
 
 pub struct Desk {
     pub app: App,
+    url: String,
+    token: String,
     pub data: PathBuf,
     _process: Running,
+}
+
+impl Desk {
+    pub fn metrics(&self) -> String {
+        get_metrics(self.url.strip_prefix("http://").unwrap(), &self.token)
+    }
+}
+
+/// What `/metrics` of an address answers.
+pub fn get_metrics(at: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    let head =
+        format!("GET /metrics HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+    said
 }
 
 /// Nothing outlives its test.

@@ -16,6 +16,7 @@ export class Refusal extends Error {
 /** The server cannot be reached: not an answer, but none. */
 export class Unreachable extends Error {}
 
+export const isMissing = (error: unknown) => error instanceof Refusal && error.status === 404;
 export const isUnauthorised = (error: unknown) => error instanceof Refusal && error.status === 401;
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {

@@ -1651,6 +1651,11 @@ export interface components {
             path: string | null;
             problem: string | null;
             program: string;
+            /**
+             * @description What a loop gets if neither the settings nor anybody else name an agent.
+             * @default false
+             */
+            usual: boolean;
             version: string | null;
         };
         /** @description Consent to a repository's own files, as they were shown. */
@@ -3084,6 +3089,11 @@ export interface components {
              * @default []
              */
             merges: components["schemas"]["MergesView"][];
+            /**
+             * @description The ID to ask for the next page with. A page counts groups of both kinds.
+             * @default null
+             */
+            next: string | null;
         };
         Health: {
             /** @description `ok`. */
@@ -5156,6 +5166,12 @@ export interface components {
             findings_resolved: number;
             kind: components["schemas"]["ReviewKind"];
             last: components["schemas"]["Opinion"] | null;
+            /**
+             * Format: uint32
+             * @description After so many the loop asks for a user. `null` in views of older versions.
+             * @default null
+             */
+            max_rejections: number | null;
             milestone: string | null;
             questions: components["schemas"]["DeferredQuestion"][];
             rejection_reasons: string[];
@@ -6385,6 +6401,10 @@ export interface operations {
     get_agents: {
         parameters: {
             query?: {
+                /** @description The name of the last agent of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description The project's directory. */
                 project?: string | null;
             };
@@ -6815,6 +6835,10 @@ export interface operations {
     get_groups: {
         parameters: {
             query?: {
+                /** @description The ID of the last group of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description Only of this project. */
                 project?: string | null;
             };
@@ -8359,7 +8383,12 @@ export interface operations {
     };
     get_loops_id_findings: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The ID of the last finding of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -10299,8 +10328,12 @@ export interface operations {
     get_merges: {
         parameters: {
             query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
                 /** @description Only of this branch; the latest queue if left out. */
                 into?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description The project's directory. */
                 project?: string;
             };
@@ -10565,6 +10598,10 @@ export interface operations {
     get_milestones: {
         parameters: {
             query: {
+                /** @description The ID of the last milestone of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description The project's directory. */
                 project: string;
             };
@@ -10940,7 +10977,12 @@ export interface operations {
     };
     get_projects: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The path of the last project of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -10988,6 +11030,10 @@ export interface operations {
     get_queue: {
         parameters: {
             query?: {
+                /** @description The ID of the last goal of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description Only goals of this project. */
                 project?: string | null;
             };
@@ -11263,6 +11309,10 @@ export interface operations {
     get_recipes: {
         parameters: {
             query?: {
+                /** @description Leave out so many: a page begins where the one before it ended. */
+                after?: number;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
                 /** @description The project's directory. */
                 project?: string | null;
             };
@@ -12106,7 +12156,12 @@ export interface operations {
     };
     get_workers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The ID of the last worker of the page before. */
+                after?: string | null;
+                /** @description At most so many; all if not said. */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;

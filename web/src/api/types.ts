@@ -7,6 +7,7 @@ type Schemas = components["schemas"];
 export type Seen = Schemas["Seen"];
 export type Demand = Schemas["Demand"];
 export type LoopView = Schemas["LoopView"];
+export type WorkerView = Schemas["WorkerView"];
 export type LoopSummary = Schemas["LoopSummary"];
 export type LoopList = Schemas["LoopList"];
 export type GateView = Schemas["GateView"];

@@ -16,7 +16,7 @@ export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const [on, setOn] = useState(shortcutsOn);
   return (
     <Dialog open onClose={onClose} title={t("keys.title")} wide>
-      <div className="grid gap-x-8 gap-y-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-x-8 gap-y-4 sm:grid-cols-2">
         {GROUPS.map((group) => (
           <section key={group.title}>
             <h2 className="mb-1.5">{t(group.title)}</h2>

@@ -6,8 +6,9 @@ import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
 import { dismiss, toastStore } from "../lib/toast";
-import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Queue, Robot, Search } from "../ui/icons";
+import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Queue, Robot, Search, Server } from "../ui/icons";
 import { Button, IconButton } from "../ui/primitives";
+import { useWorkers } from "../workers/useWorkers";
 import { useAttention } from "./attention";
 import { useCommands, type Command } from "./commands";
 import { useConnection } from "./connection";
@@ -26,6 +27,8 @@ const PLACES = [
   { to: "/agents", key: "nav.agents", icon: Robot, keys: "g a" },
   { to: "/settings", key: "nav.settings", icon: Gear, keys: "g s" },
 ] as const;
+/** Only where there is a fleet. Where there is no room for it, the page of the agents leads there. */
+const WORKERS_PLACE = { to: "/workers", key: "nav.workers", icon: Server, keys: "g w" } as const;
 
 export function Shell() {
   const { t } = useTranslation();
@@ -34,7 +37,9 @@ export function Shell() {
   const [searching, search] = useState(false);
   const navigate = useNavigate();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const places = useMemo(() => PLACES.map(({ to, key, keys }): Command => ({ id: `page ${to}`, group: t("palette.pages"), label: t(key), keys, run: () => void navigate({ to }) })), [t, navigate]);
+  const isFleet = (useWorkers().data ?? []).length > 0;
+  const shown = useMemo(() => (isFleet ? [...PLACES.slice(0, 5), WORKERS_PLACE, ...PLACES.slice(5)] : PLACES), [isFleet]);
+  const places = useMemo(() => shown.map(({ to, key, keys }): Command => ({ id: `page ${to}`, group: t("palette.pages"), label: t(key), keys, run: () => void navigate({ to }) })), [shown, t, navigate]);
   const views = useMemo((): Command[] => [
     ...(["system", "light", "dark"] as Theme[]).map((name) => ({ id: `theme ${name}`, group: t("theme.label"), label: `${t("theme.label")}: ${t(`theme.${name}`)}`, run: () => setTheme(name) })),
     ...languages.map(({ code, name }) => ({ id: `language ${code}`, group: t("nav.language"), label: name, run: () => void setLanguage(code) })),
@@ -66,8 +71,8 @@ export function Shell() {
           <span className="hidden lg:inline">Windlass</span>
         </Link>
         <nav aria-label={t("nav.label")} className="flex grow justify-between sm:justify-start sm:gap-1">
-          {PLACES.map(({ to, key, icon: Icon }) => (
-            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-9 flex-col items-center justify-center gap-0.5 border-b-2 px-0.5 text-[11px] whitespace-nowrap sm:px-2 lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
+          {shown.map(({ to, key, icon: Icon }) => (
+            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-9 flex-col items-center justify-center gap-0.5 border-b-2 px-0.5 text-[11px] whitespace-nowrap sm:px-2", isFleet ? "xl:flex-row xl:gap-1.5 xl:px-2.5 xl:text-sm" : "lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", to === "/workers" && "max-md:hidden", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
               <Icon />
               <span>{t(key)}</span>
             </Link>

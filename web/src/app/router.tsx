@@ -18,7 +18,9 @@ const loops = createRoute({
   validateSearch: (search: Record<string, unknown>): LoopsSearch => keep(Object.fromEntries(VIEW_KEYS.map((name) => [name, text(search[name])]))),
 });
 
-/** `since` is an iteration, or the merge target. */
+/** An iteration, or the merge target. */
+const endOf = (value: unknown) => (/^(\d{1,6}|target)$/.test(text(value) ?? "") ? text(value) : undefined);
+
 interface LoopSearch {
   tab?: string;
   iteration?: number;
@@ -31,7 +33,10 @@ const loop = createRoute({
   path: "/loops/$id",
   component: lazyRouteComponent(() => import("../loop/LoopPage"), "LoopPage"),
   validateSearch: (search: Record<string, unknown>): LoopSearch =>
-    keep({ tab: text(search["tab"]), since: text(search["since"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }) as LoopSearch,
+    ({ ...keep({ tab: text(search["tab"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }),
+      // Said in any case: what is left out is taken from the address as it stands.
+      since: endOf(search["since"]),
+    }) as LoopSearch,
 });
 
 const group = createRoute({ getParentRoute: () => root, path: "/groups/$id", component: lazyRouteComponent(() => import("../groups/GroupPage"), "GroupPage") });
@@ -45,12 +50,13 @@ const compare = createRoute({
 const fresh = createRoute({ getParentRoute: () => root, path: "/new", component: lazyRouteComponent(() => import("../pages/NewLoopPage"), "NewLoopPage") });
 const milestones = createRoute({ getParentRoute: () => root, path: "/milestones", component: lazyRouteComponent(() => import("../pages/MilestonesPage"), "MilestonesPage") });
 const queue = createRoute({ getParentRoute: () => root, path: "/queue", component: lazyRouteComponent(() => import("../queue/QueuePage"), "QueuePage") });
+const workers = createRoute({ getParentRoute: () => root, path: "/workers", component: lazyRouteComponent(() => import("../workers/WorkersPage"), "WorkersPage") });
 const agents = createRoute({ getParentRoute: () => root, path: "/agents", component: lazyRouteComponent(() => import("../pages/AgentsPage"), "AgentsPage") });
 const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => import("../usage/UsagePage"), "UsagePage") });
 const settings = createRoute({ getParentRoute: () => root, path: "/settings", component: lazyRouteComponent(() => import("../pages/SettingsPage"), "SettingsPage") });
 
 export const router = createRouter({
-  routeTree: root.addChildren([loops, loop, group, compare, fresh, queue, milestones, agents, usage, settings]),
+  routeTree: root.addChildren([loops, loop, group, compare, fresh, queue, milestones, workers, agents, usage, settings]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,

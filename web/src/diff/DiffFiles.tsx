@@ -64,7 +64,7 @@ export function DiffFiles({ diff, mode, findings, comments, onComments }: Props)
   const current = rows.slice(0, (items.find((item) => item.end > (virtual.scrollOffset ?? 0))?.index ?? 0) + 1).findLast((row) => row.type === "file")?.key;
   return (
     <div className="flex min-h-0 grow flex-col gap-2 px-2 pb-2 sm:px-4 lg:flex-row">
-      <div className="flex min-h-0 shrink-0 flex-col gap-1 lg:w-64">
+      <div className="flex min-h-0 shrink-0 flex-wrap items-center gap-1.5 lg:w-64 lg:flex-col lg:flex-nowrap lg:items-stretch lg:gap-1">
         <div className="flex items-center gap-1.5"><Button small onClick={() => all(true)}>{t("diff.expand")}</Button><Button small onClick={() => all(false)}>{t("diff.fold")}</Button></div>
         <FileTree files={diff.files} notes={notes} current={current} onGo={goTo} />
         {diff.files_left_out > 0 ? <p className="text-xs text-wait">{t("diff.left_out", { count: diff.files_left_out })}</p> : null}

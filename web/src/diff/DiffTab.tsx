@@ -43,7 +43,7 @@ export default function DiffTab({ loop, iteration, since, onShow, onAsk }: Props
     <div className="flex h-full min-h-80 flex-col">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-2 py-2 sm:px-4">
         <Ends loop={loop} iteration={iteration} since={since} onShow={onShow} />
-        {diff.data && total ? <span data-diff-total className="text-xs text-soft"><code>{commit(diff.data.from)}</code> <Right className="inline size-3 align-[-1px]" label={t("diff.to")} /> <code>{commit(diff.data.to)}</code> · {t("diff.files", { count: total.files })} · <Size added={total.added} removed={total.removed} /></span> : null}
+        {diff.data && total ? <span data-diff-total className="text-xs text-soft max-sm:basis-full"><code>{commit(diff.data.from)}</code> <Right className="inline size-3 align-[-1px]" label={t("diff.to")} /> <code>{commit(diff.data.to)}</code> · {t("diff.files", { count: total.files })} · <Size added={total.added} removed={total.removed} /></span> : null}
         <div role="group" aria-label={t("diff.mode")} className="ml-auto flex max-sm:hidden">
           {(["unified", "split"] as const).map((name) => <Button key={name} small aria-pressed={mode === name} tone={mode === name ? "accent" : "plain"} onClick={() => choose(name)}>{t(`diff.${name}`)}</Button>)}
         </div>
@@ -66,13 +66,13 @@ function Ends({ loop, iteration, since, onShow }: Pick<Props, "loop" | "iteratio
   const go = (to: number | undefined, from: string | undefined) => onShow("diff", { ...(to === undefined ? {} : { iteration: to }), ...(from === undefined ? {} : { since: from }) });
   return (
     <>
-      <select aria-label={t("diff.which")} className="field w-auto" value={iteration ?? ""} onChange={(event) => go(event.target.value ? Number(event.target.value) : undefined, event.target.value ? undefined : since)}>
+      <select aria-label={t("diff.which")} className="field w-auto min-w-0 max-sm:flex-1" value={iteration ?? ""} onChange={(event) => go(event.target.value ? Number(event.target.value) : undefined, event.target.value ? undefined : since)}>
         <option value="">{t("diff.total")}</option>
         {numbers.map((number) => <option key={number} value={number}>{t("feed.iteration", { number })}</option>)}
       </select>
-      <label className="flex items-center gap-1.5 text-xs text-soft">
-        {t("diff.against")}
-        <select aria-label={t("diff.against")} className="field w-auto" value={since ?? ""} onChange={(event) => go(iteration, event.target.value || undefined)}>
+      <label className="flex min-w-0 items-center gap-1.5 text-xs text-soft max-sm:flex-1">
+        <span className="max-sm:sr-only">{t("diff.against")}</span>
+        <select aria-label={t("diff.against")} className="field w-auto min-w-0 max-sm:flex-1" value={since ?? ""} onChange={(event) => go(iteration, event.target.value || undefined)}>
           <option value="">{iteration === undefined ? t("rollback.base") : t("diff.previous")}</option>
           {iteration === undefined ? null : <option value="0">{t("rollback.base")}</option>}
           {target && loop.branch ? <option value="target">{t("diff.target", { target })}</option> : null}

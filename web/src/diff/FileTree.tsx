@@ -25,7 +25,7 @@ export function FileTree({ files, notes, current, onGo }: { files: readonly File
   for (const file of files) folders.set(folderOf(file.path), [...(folders.get(folderOf(file.path)) ?? []), file]);
   return (
     <>
-      <select aria-label={t("diff.jump")} className="field lg:hidden" value={current ?? ""} onChange={(event) => onGo(event.target.value)}>
+      <select aria-label={t("diff.jump")} className="field w-auto min-w-0 flex-1 lg:hidden" value={current ?? ""} onChange={(event) => onGo(event.target.value)}>
         {files.map((file) => <option key={file.path} value={file.path}>{file.path} (+{file.added} −{file.removed})</option>)}
       </select>
       <nav aria-label={t("diff.tree")} tabIndex={0} data-tree className="card min-h-0 grow overflow-auto p-1.5 max-lg:hidden">

@@ -51,7 +51,7 @@ function Form({ loop, iteration, onClose }: { loop: LoopView; iteration: number 
     <Dialog open wide onClose={onClose} title={t("fork.title", { name: loop.name })} footer={<><Button onClick={onClose}>{t("action.cancel")}</Button><Button tone="accent" disabled={!ready} onClick={() => start.mutate()}><Branch className="size-3.5" />{t("action.fork")}</Button></>}>
       <form data-fork className="space-y-3" onSubmit={(event) => { event.preventDefault(); if (ready) start.mutate(); }}>
         <p className="text-sm text-soft">{t("fork.text")}</p>
-        <div className="grid gap-3 sm:grid-cols-2">
+        <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
           <Field label={t("fork.at")} error={faultOf("iteration")}>
             <select name="at" className="field" value={form.at} onChange={(event) => set({ at: Number(event.target.value) })}>
               {points.map((number) => <option key={number} value={number}>{number === 0 ? t("rollback.base") : t("feed.iteration", { number })}</option>)}

@@ -48,8 +48,8 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
       </div>
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">
         <Fact label={t("loop.iteration")} className="w-14 sm:w-20"><Iterations loop={loop} /></Fact>
-        {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx("figures", loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}>{loop.review.consecutive_rejections}</span></Fact> : null}
-        <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
+        {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx(loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}><Bar value={loop.review.consecutive_rejections} max={loop.review.max_rejections} show={String} label={t("loop.consecutive_rejections")} /></span></Fact> : null}
+        <Fact label={t("loop.claims")} className="max-sm:hidden"><Claims loop={loop} /></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")}><Cost loop={loop} /></Fact>
         <Fact label={t("loop.token_limit")} className={loop.limits.max_tokens ? "" : "max-sm:hidden"}><Bar value={tokensOf(loop.usage)} max={loop.limits.max_tokens} show={short} label={t("loop.token_limit")} /></Fact>
@@ -62,7 +62,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
 }
 
 /** Merged, refused, or not yet: said of work that could be merged. */
-function MergeState({ loop }: { loop: LoopView }) {
+export function MergeState({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
   if (loop.merged) return <MergedMark merged={loop.merged} />;
   if (isOpen(loop.status) || !canMerge(loop)) return null;
@@ -81,6 +81,12 @@ function Kin({ loop }: { loop: LoopView }) {
       {parent ? <><Branch className="ml-1 size-3 shrink-0 text-faint" /><Link to="/loops/$id" params={{ id: parent.id }} data-parent className="truncate rounded py-0.5 underline decoration-line underline-offset-2 hover:decoration-accent">{t("loop.fork_of", { name: parent.name, iteration: parent.iteration })}</Link><Link to="/compare" search={{ loops: `${parent.id},${loop.id}` }} className="rounded py-0.5 whitespace-nowrap text-accent underline">{t("compare.action")}</Link></> : null}
     </>
   );
+}
+
+/** Its claims, and how many of them were refused. */
+export function Claims({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  return <span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span>;
 }
 
 function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb) => void; onPause: () => void }) {
@@ -108,7 +114,7 @@ function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb)
 }
 
 /** The branch to check out, or the directory of a loop that works in place. */
-function Where({ loop }: { loop: LoopView }) {
+export function Where({ loop }: { loop: LoopView }) {
   const text = loop.branch ?? baseName(loop.project);
   return <CopyText text={text} shown={`${text}${loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}`} title={loop.worktree ?? text} />;
 }

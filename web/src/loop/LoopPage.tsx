@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { get, isUnauthorised } from "../api/client";
+import { get, isMissing, isUnauthorised } from "../api/client";
 import type { LoopView } from "../api/types";
 import { useCommands, type Command } from "../app/commands";
 import { Unauthorised } from "../app/Unauthorised";
@@ -11,7 +11,8 @@ import { useItemKeys, useKeys } from "../lib/keys";
 import { baseName } from "../lib/format";
 import { useTitle } from "../lib/title";
 import { ActionDialog, useAct, type Asked, type Verb } from "../loops/actions";
-import { Loading, Problem } from "../ui/primitives";
+import { Search } from "../ui/icons";
+import { Empty, Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen, statusName } from "../ui/status";
 import { LoopHeader } from "./LoopHeader";
 import { canFork } from "./fork";
@@ -35,9 +36,11 @@ const TABS = ["overview", "monitor", "timeline", "diff", "findings", "plan", "pr
 export type Tab = (typeof TABS)[number];
 
 export function LoopPage() {
+  const { t } = useTranslation();
   const { id } = useParams({ from: "/loops/$id" });
   const loop = useQuery({ queryKey: ["loop", id, "status"], queryFn: ({ signal }) => get<LoopView>(`/api/loops/${encodeURIComponent(id)}`, signal) });
   if (isUnauthorised(loop.error)) return <Unauthorised />;
+  if (isMissing(loop.error) && !loop.data) return <Empty icon={<Search />} title={t("state.no_loop", { name: id })}><Link to="/" className="text-accent underline">{t("nav.loops")}</Link></Empty>;
   if (loop.error && !loop.data) return <Problem error={loop.error} onRetry={() => void loop.refetch()} />;
   if (!loop.data) return <Loading lines={10} />;
   return <Loaded key={id} loop={loop.data} />;

@@ -15,6 +15,8 @@ import { TurnPicker, useTurns } from "./TurnPicker";
 
 /** So much is fetched and held at a time, however long the transcript is. */
 const PAGE = 256 * 1024;
+/** The server sends so much in one answer. */
+const DOWNLOAD = 4 * 1024 * 1024;
 
 export default function RawTab({ loop, turn, onShow }: { loop: LoopView; turn: string | undefined; onShow: Show }) {
   const { t } = useTranslation();
@@ -34,7 +36,7 @@ export default function RawTab({ loop, turn, onShow }: { loop: LoopView; turn: s
           <option value="stdout">stdout · {bytes(chosen.stdout_bytes ?? 0)}</option>
           <option value="stderr">stderr · {bytes(chosen.stderr_bytes ?? 0)}</option>
         </select>
-        <button type="button" className="text-sm text-accent underline" onClick={() => void download(`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}${query({ limit: 4 * 1024 * 1024 })}`).catch((error: unknown) => sayProblem(error, t))}>{t("raw.download")}</button>
+        <button type="button" className="text-sm text-accent underline" onClick={() => void download(`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}${query({ limit: DOWNLOAD })}`).catch((error: unknown) => sayProblem(error, t))}>{t(size > DOWNLOAD ? "raw.download" : "raw.download_all")}</button>
       </div>
       <Bytes key={`${chosen.turn} ${stream}`} path={`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}`} size={size} />
     </div>

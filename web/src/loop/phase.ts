@@ -20,7 +20,7 @@ function reasonWords(loop: Doing, t: TFunction): string {
   const status = t(`status.${statusName(loop.status)}`);
   if (!reason || reason.type === "completed") return status;
   const message = "message" in reason && typeof reason.message === "string" ? reason.message : "";
-  return withMessage(`${status}: ${t(`reason.${reason.type}`)}`, message);
+  return withMessage(t("phase.stopped", { status, why: t(`reason.${reason.type}`) }), message);
 }
 
 /** Our words for the kind; what follows in brackets is the agent's or the provider's own. */

@@ -59,7 +59,7 @@ export default function AskDialog({ asked: { loop, text: first, onDone }, verb, 
         {verb === "merge" ? <Suspense fallback={<Loading lines={2} />}><MergeFacts loop={loop} preview={preview.data} error={preview.error} pending={preview.isPending} into={into} onInto={setInto} onFix={preview.data?.next ? fix : undefined} /></Suspense> : null}
         {verb === "rollback" ? <Suspense fallback={<Loading lines={3} />}><RollbackChoice loop={loop} to={to} onChoose={setTo} /></Suspense> : null}
         {needsText[verb] || mayHaveText[verb] ? (
-          <Field label={t(verb === "steer" ? "ask.message" : verb === "continue" ? "ask.new_goal" : "ask.reason")}>
+          <Field label={t(verb === "steer" ? "ask.message" : verb === "continue" ? "ask.new_goal" : "ask.reason")} hint={needsText[verb] && !text.trim() ? t("ask.required") : undefined}>
             <textarea rows={first ? 12 : 4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
           </Field>
         ) : null}

@@ -33,6 +33,13 @@ export function stateOf(loop: Pick<LoopSummary, "status" | "merged" | "merge_ref
   return wantsPerson(loop.status) || loop.merge_refused || (hasFailed(loop.status) && !loop.merged) ? "person" : "done";
 }
 
+/** How many loops are in each state. */
+export function statesOf(loops: readonly LoopSummary[]): Record<State, number> {
+  const counts: Record<State, number> = { person: 0, open: 0, done: 0 };
+  for (const loop of loops) counts[stateOf(loop)] += 1;
+  return counts;
+}
+
 const oneOf = <T extends string>(known: readonly T[], value: string | undefined): T => known.find((one) => one === value) ?? (known[0] as T);
 export const groupingOf = (view: View): Grouping => oneOf(GROUPINGS, view.group);
 export const sortingOf = (view: View): Sorting => oneOf(SORTINGS, view.sort);

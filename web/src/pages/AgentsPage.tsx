@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
@@ -9,6 +10,7 @@ import { useItemKeys } from "../lib/keys";
 import { useTitle } from "../lib/title";
 import { Check, Cross, Robot, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
+import { useWorkers } from "../workers/useWorkers";
 
 export function AgentsPage() {
   const { t } = useTranslation();
@@ -16,15 +18,16 @@ export function AgentsPage() {
   useItemKeys();
   const agents = useQuery({ queryKey: ["agents", ""], queryFn: ({ signal }) => get<AgentReport[]>("/api/agents", signal), staleTime: 30_000 });
   const doctor = useQuery({ queryKey: ["doctor"], queryFn: ({ signal }) => get<DoctorReport>("/api/doctor", signal), staleTime: 30_000 });
+  const workers = useWorkers().data ?? [];
   if (isUnauthorised(agents.error)) return <Unauthorised />;
   const sorted = [...(agents.data ?? [])].sort((one, other) => Number(other.installed ?? false) - Number(one.installed ?? false));
   return (
     <div className="mx-auto max-w-6xl px-3 py-4 sm:px-5">
-      <h1 className="mb-3">{t("nav.agents")}</h1>
+      <div className="mb-3 flex items-baseline gap-3"><h1>{t("nav.agents")}</h1>{workers.length > 0 ? <Link to="/workers" className="text-sm text-accent underline">{t("nav.workers")} ({workers.length})</Link> : null}</div>
       {agents.isPending ? <Loading /> : null}
       {agents.error ? <Problem error={agents.error} onRetry={() => void agents.refetch()} /> : null}
       {agents.data?.length === 0 ? <Empty icon={<Robot />} title={t("agents.none")} /> : null}
-      <ul className="grid gap-2.5 sm:grid-cols-2 xl:grid-cols-3">
+      <ul className="grid grid-cols-1 gap-2.5 sm:grid-cols-2 xl:grid-cols-3">
         {sorted.map((agent) => (
           <li key={agent.name} data-item tabIndex={-1} className="card flex gap-3 px-3 py-2.5">
             <span aria-hidden className={clsx("mt-0.5 flex size-8 shrink-0 items-center justify-center rounded-md", agent.installed ? "bg-good-soft text-good" : "bg-idle-soft text-idle")}><Robot /></span>
@@ -37,7 +40,7 @@ export function AgentsPage() {
               </p>
               {agent.path ? <p className="truncate font-mono text-xs text-faint" title={agent.path}>{agent.path}</p> : null}
               {agent.login && agent.installed ? <p className="mt-1 text-xs text-soft">{t("agents.login")}: <code className="break-words">{agent.login}</code></p> : null}
-              {agent.problem ? <p className={clsx("mt-1 text-xs break-words", agent.installed ? "text-bad" : "text-soft")}>{serverWords(agent.problem)}</p> : null}
+              {agent.problem ? <p className={clsx("mt-1 text-xs [overflow-wrap:anywhere]", agent.installed ? "text-bad" : "text-soft")}>{serverWords(agent.problem)}</p> : null}
             </div>
           </li>
         ))}

@@ -68,7 +68,7 @@ export function MilestonesPage() {
       {(board.data?.broken ?? []).map((text, index) => <Problem key={index} error={new Error(text)} />)}
       {board.data && all.length === 0 ? <Empty icon={<Flag />} title={t("milestones.none")}>{t("milestones.none_hint")}<Elsewhere place={place} /></Empty> : null}
       {all.length > 0 ? (
-        <div className="grid gap-3 md:grid-cols-2 xl:grid-cols-4">
+        <div className="grid grid-cols-1 gap-3 md:grid-cols-2 xl:grid-cols-4">
           {COLUMNS.map((column) => {
             const here = all.filter((each) => columnOf(each.status) === column);
             return (

@@ -77,7 +77,7 @@ export function NewLoopPage() {
     if (valid && !start.isPending) start.mutate();
   };
   return (
-    <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); submit(); }}>
+    <form className="mx-auto grid grid-cols-1 max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div className="space-y-4">
         <div className="flex flex-wrap items-center justify-between gap-2"><h1>{t("new.title")}</h1><EarlierLoop project={project} agents={installed} onChoose={set} /></div>
         <Field label={t("new.goal")} hint={t("new.goal_hint")} error={faultOf("goal")}>
@@ -93,7 +93,7 @@ export function NewLoopPage() {
             <input name="project" required className="field font-mono" placeholder="/home/me/repository" value={project} onChange={(event) => set({ project: event.target.value })} />
           )}
         </Field>
-        <div className="grid gap-4 sm:grid-cols-2">
+        <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field label={t("new.agent")} hint={own ? t("new.command_hint") : loginHint(installed.find((each) => each.name === (agent || usual)), t)} error={faultOf("agent", "agent_command")}>
             <select name="agent" className="field" value={agent} onChange={(event) => set({ agent: event.target.value })}>
               {usual || !known ? <option value="">{usual ? t("milestones.as_set", { agent: usual }) : t("state.loading")}</option> : null}
@@ -134,7 +134,7 @@ export function NewLoopPage() {
         <TriesFields form={form} agents={installed} own={own} usual={agent || usual} error={faultOf("tries", "agents")} onChange={set} />
         <details className="card px-3 py-2">
           <summary className="text-sm font-medium">{t("new.more")}</summary>
-          <div className="mt-3 grid gap-4 sm:grid-cols-2">
+          <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
             <Field label={t("new.name")} hint={t("new.name_hint")} error={faultOf("name")}><input name="name" className="field" pattern="[a-z0-9_\-]+" value={form.name} onChange={(event) => set({ name: event.target.value })} /></Field>
             <Field label={t("new.budget")} hint={form.tries > 1 ? t("tries.budget_hint") : undefined} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
             <Field label={t("new.duration")} hint="90m, 2h, 1d" error={faultOf("duration")}><input name="duration" className="field" placeholder={t("new.no_limit")} value={form.duration} onChange={(event) => set({ duration: event.target.value })} /></Field>

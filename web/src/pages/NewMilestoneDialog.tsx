@@ -19,7 +19,7 @@ export function NewMilestoneDialog({ open, project, onClose, onMade }: { open: b
   const ready = form.id.trim() && form.title.trim() && form.goal.trim() && linesOf(form.features).length > 0;
   return (
     <Dialog open={open} onClose={onClose} wide title={t("milestones.add")} footer={<><Button onClick={onClose}>{t("action.cancel")}</Button><Button tone="accent" disabled={!ready || make.isPending} onClick={() => make.mutate()}>{t("milestones.add")}</Button></>}>
-      <div className="grid gap-3 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <Field label={t("milestones.id")} error={field === "id" ? make.error?.message : null}><input className="field font-mono" value={form.id} onChange={(event) => set({ id: event.target.value })} /></Field>
         <Field label={t("milestones.title")}><input className="field" value={form.title} onChange={(event) => set({ title: event.target.value })} /></Field>
         <div className="sm:col-span-2"><Field label={t("new.goal")}><textarea rows={2} className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} /></Field></div>

@@ -61,7 +61,7 @@ export function SettingsPage() {
         <section className="mb-5">
           <h2 className="mb-2">{t("card.title")}</h2>
           <p className="mb-2 text-xs text-soft">{t("card.about")}</p>
-          <div className="grid gap-2 md:grid-cols-2">
+          <div className="grid grid-cols-1 gap-2 md:grid-cols-2">
             {names.map((name) => <LoopSettingsCard key={`${layer} ${name} ${JSON.stringify(profiles[name] ?? {})}`} agent={name} value={profiles[name] ?? {}} busy={save.isPending} onSave={(next) => save.mutate({ agents: { [name]: next } })} />)}
           </div>
         </section>

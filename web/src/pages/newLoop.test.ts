@@ -38,9 +38,9 @@ describe("best of N", () => {
 });
 
 describe("the agent of a new loop", () => {
-  const custom = { name: "mine", built_in: false };
-  const claude = { name: "claude", built_in: true };
-  it("is what the settings name, or the first built-in one", () => {
+  const custom = { name: "mine", usual: false };
+  const claude = { name: "claude", usual: true };
+  it("is what the settings name, or what the server takes if nobody chooses", () => {
     expect(usualAgent("mine", [claude])).toBe("mine");
     expect(usualAgent(null, [custom, claude])).toBe("claude");
     expect(chosenAgent({ agent: "" }, "claude", [custom, claude])).toBe("");

@@ -114,9 +114,9 @@ export function formOf(loop: LoopSummary, agents: readonly Pick<AgentReport, "na
   };
 }
 
-/** The agent that a loop gets if nobody chooses one: what the settings name, or the first built-in one that is installed. */
-export function usualAgent(set: unknown, installed: readonly Pick<AgentReport, "name" | "built_in">[]): string | undefined {
-  return typeof set === "string" && set ? set : installed.find((agent) => agent.built_in)?.name;
+/** The agent that a loop gets if nobody chooses one: what the settings name, or what the server takes then. */
+export function usualAgent(set: unknown, installed: readonly Pick<AgentReport, "name" | "usual">[]): string | undefined {
+  return typeof set === "string" && set ? set : installed.find((agent) => agent.usual)?.name;
 }
 
 /** What the form shows as chosen. Where nothing is usual, the first agent there is; without any, a command. */

@@ -43,7 +43,7 @@ export function AddGoalsDialog({ projects, project: first, goals, onClose }: { p
     <Dialog open wide onClose={onClose} title={t("queue.add")} footer={<><Button onClick={onClose}>{t("action.cancel")}</Button><Button tone="accent" disabled={!ready} onClick={() => add.mutate()}><Plus className="size-3.5" />{t("queue.add")}</Button></>}>
       <form className="space-y-3" onSubmit={(event) => { event.preventDefault(); if (ready) add.mutate(); }}>
         <Field label={t("queue.goals")} hint={t("queue.goals_hint")}><textarea name="goals" rows={5} className="field" value={form.text} onChange={(event) => set({ text: event.target.value })} /></Field>
-        <div className="grid gap-3 sm:grid-cols-2">
+        <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
           <Field label={t("new.project")}><select name="project" className="field" value={project} onChange={(event) => setProject(event.target.value)}>{projects.map((each) => <option key={each.path} value={each.path}>{projectName(each.path)}</option>)}</select></Field>
           <Field label={t("new.agent")}><select name="agent" className="field" value={form.agent} onChange={(event) => set({ agent: event.target.value })}><option value="">{t("new.default_agent")}</option><AgentOptions agents={agents} /></select></Field>
           <Field label={t("new.gates")} hint={t("new.gates_hint")}><textarea name="gates" rows={2} className="field font-mono" placeholder="cargo test" value={form.gates} onChange={(event) => set({ gates: event.target.value })} /></Field>

@@ -31,6 +31,7 @@ export function TimelineGraph({ loop, timeline, onShow }: { loop: LoopView; time
   const bars = useMemo(() => barsOf(timeline, end, loop), [timeline, end, loop]);
   const whole = useMemo(() => rangeOf(bars), [bars]);
   const [chosen, choose] = useState<string | null>(null);
+  const [at, goTo] = useState<string | null>(null);
   const [asked, ask] = useState<Range | null>(null);
   const [place, width] = useWidth();
   const first = useMemo(() => firstView(bars, whole), [bars, whole]);
@@ -39,9 +40,20 @@ export function TimelineGraph({ loop, timeline, onShow }: { loop: LoopView; time
   const opened = bars.find((bar) => bar.key === chosen);
   const lanes = LANES.filter((lane) => bars.some((bar) => bar.lane === lane));
   const shown = useMemo(() => drawn(bars, view, width), [bars, view, width]);
-  if (bars.length === 0) return null;
   const isWhole = view.start <= whole.start && view.end >= whole.end;
+  // One bar is a stop of the Tab key; the arrow keys lead from it to the others, in the order of time.
+  const inOrder = useMemo(() => [...shown].sort((one, other) => one.start - other.start || one.end - other.end), [shown]);
+  const stop = inOrder.find((each) => each.key === at)?.key ?? inOrder[0]?.key;
+  if (bars.length === 0) return null;
   const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step && event.target instanceof HTMLElement && event.target.dataset["bar"]) {
+      event.preventDefault();
+      event.stopPropagation();
+      const near = inOrder[inOrder.findIndex((each) => each.key === stop) + step];
+      if (near) place.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(near.key)}"]`)?.focus();
+      return;
+    }
     const next = { "+": zoomed(view, whole, 0.5), "=": zoomed(view, whole, 0.5), "-": zoomed(view, whole, 2), ArrowLeft: moved(view, whole, -0.2), ArrowRight: moved(view, whole, 0.2), "0": whole }[event.key];
     if (!next) return;
     event.preventDefault();
@@ -67,7 +79,7 @@ export function TimelineGraph({ loop, timeline, onShow }: { loop: LoopView; time
           <Ticks view={view} width={width} />
           {lanes.map((lane) => (
             <div key={lane} data-lane={lane} className="relative h-7 border-t border-line">
-              {shown.filter((each) => each.lane === lane).map((each) => <BarView key={each.key} each={each} view={view} width={width} chosen={each.key === chosen} onOpen={() => (each.bar ? choose(each.key === chosen ? null : each.key) : ask(zoomedTo(each, whole)))} />)}
+              {shown.filter((each) => each.lane === lane).map((each) => <BarView key={each.key} each={each} view={view} width={width} chosen={each.key === chosen} isStop={each.key === stop} onFocus={() => goTo(each.key)} onOpen={() => (each.bar ? choose(each.key === chosen ? null : each.key) : ask(zoomedTo(each, whole)))} />)}
             </div>
           ))}
         </div>
@@ -94,7 +106,7 @@ function LaneNames({ lanes }: { lanes: readonly Lane[] }) {
   );
 }
 
-function BarView({ each, view, width, chosen, onOpen }: { each: Drawn; view: Range; width: number; chosen: boolean; onOpen: () => void }) {
+function BarView({ each, view, width, chosen, isStop, onFocus, onOpen }: { each: Drawn; view: Range; width: number; chosen: boolean; isStop: boolean; onFocus: () => void; onOpen: () => void }) {
   const { t } = useTranslation();
   const words = useBarWords();
   const length = view.end - view.start;
@@ -104,7 +116,7 @@ function BarView({ each, view, width, chosen, onOpen }: { each: Drawn; view: Ran
   const isWide = ((right - left) / 100) * width >= NUMBERED;
   const name = each.bar ? words(each.bar) : t("timeline.several", { count: each.count });
   return (
-    <button type="button" data-bar={each.lane} data-tone={each.tone} aria-pressed={chosen} aria-label={name} title={name} onClick={onOpen} className="absolute inset-y-0 min-w-1.5" style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }}>
+    <button type="button" tabIndex={isStop ? 0 : -1} onFocus={onFocus} data-bar={each.lane} data-key={each.key} data-tone={each.tone} aria-pressed={chosen} aria-label={name} title={name} onClick={onOpen} className="absolute inset-y-0 min-w-1.5" style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }}>
       <span className={clsx("absolute inset-x-0 inset-y-1 overflow-hidden rounded-sm", LOOK[each.tone], chosen && "ring-2 ring-ink")}>{number !== undefined && number > 0 && isWide ? <span aria-hidden className={clsx("figures block px-1 text-left text-[11px] leading-5 font-semibold", INK[each.tone])}>{number}</span> : null}</span>
     </button>
   );
@@ -115,7 +127,7 @@ export function useBarWords() {
   const name = useLaneName();
   return (bar: Bar): string => {
     const { about } = bar;
-    const what = about.type === "turn" ? `${name(bar.lane)}, ${t("feed.iteration", { number: about.turn.iteration })}` : about.type === "gate" ? `${about.report.command}: ${t(`verdict.${about.report.verdict}`)}` : name(bar.lane);
+    const what = about.type === "turn" ? `${name(bar.lane)}, ${t("feed.iteration", { number: about.turn.iteration })}` : about.type === "gate" ? `${about.report.command}: ${t(`verdict.${about.report.verdict}`)}, ${about.iteration > 0 ? t("feed.iteration", { number: about.iteration }) : t("feed.on_base")}` : name(bar.lane);
     const from = new Date(bar.start).toLocaleTimeString(i18n.language, { hour12: false });
     return `${what} · ${from} · ${duration(bar.end - bar.start)}${bar.live ? ` · ${t("timeline.under_way")}` : ""}`;
   };

@@ -54,4 +54,5 @@ export const Chart = (props: IconProps) => <Icon {...props}><path d="M2.500 13.5
 export const Wave = (props: IconProps) => <Icon {...props}><path d="M2 8h2.500l1.500-4 3 8 1.500-4H14" /></Icon>;
 export const Clock = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="5.500" /><path d="M8 5v3.200l2 1.300" /></Icon>;
 export const Columns = (props: IconProps) => <Icon {...props}><rect x="2" y="3" width="5" height="10" rx="1" /><rect x="9" y="3" width="5" height="10" rx="1" /></Icon>;
+export const Server = (props: IconProps) => <Icon {...props}><rect x="2.500" y="2.500" width="11" height="4.500" rx="1" /><rect x="2.500" y="9" width="11" height="4.500" rx="1" /><path d="M5 4.750h.01M5 11.250h.01" strokeWidth="2.200" /></Icon>;
 export const Queue = (props: IconProps) => <Icon {...props}><rect x="2.500" y="2.500" width="11" height="3" rx="1" /><path d="M2.500 8.500h11M2.500 12h7M11.500 10.500v3M10 12h3" /></Icon>;

@@ -2,7 +2,7 @@ import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopView, Usage } from "../api/types";
 import { useNow } from "../lib/clock";
-import { duration, money, short } from "../lib/format";
+import { bytes, duration, money, short } from "../lib/format";
 import { useRole } from "../loop/roles";
 import { useTurns } from "../loop/TurnPicker";
 import { tokensOf } from "../loops/figures";
@@ -35,8 +35,8 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
   const limit = measure === "cost" ? forecasts.find((one) => one.limit === "budget") : forecasts.find((one) => one.limit === "tokens");
   const sums = columns.map(((total) => (column: { sum: number }) => (total += column.sum))(0));
   return (
-    <div className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
-      {forecasts.length > 0 ? <Part title={t(over ? "usage.used" : "usage.forecast")} wide><Forecasts forecasts={forecasts} over={over} /></Part> : null}
+    <div className="mx-auto grid grid-cols-1 max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
+      {forecasts.length > 0 ? <Part title={t(over ? "usage.used" : "usage.forecast")} wide><Forecasts forecasts={forecasts} over={over} /><Resources loop={loop} /></Part> : null}
       <Part title={t("usage.per_iteration")} wide={!limit} action={<><Choice label={t("usage.measure")} options={MEASURES} value={measure} name={(one) => t(`usage.measure_${one}`)} onChange={setMeasure} /><Choice label={t("usage.split")} options={SPLITS} value={split} name={(one) => t(`usage.by_${one}`)} onChange={setSplit} /></>}>
         <Columns label={t("usage.per_iteration")} names={names.map(nameOf)} show={show} columns={columns.map((column) => ({ key: String(column.iteration), label: String(column.iteration), live: column.live, values: names.map((name) => column.parts.get(name) ?? 0), title: `${t("feed.iteration", { number: column.iteration })}: ${show(column.sum)}` }))} />
       </Part>
@@ -71,7 +71,7 @@ const SOON = 4;
 function Forecasts({ forecasts, over }: { forecasts: readonly Forecast[]; over: boolean }) {
   const { t } = useTranslation();
   return (
-    <ul data-forecasts className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
+    <ul data-forecasts className="grid grid-cols-1 gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
       {forecasts.map(({ limit, used, max, each, left }, index) => (
         <li key={limit} className="min-w-0 text-sm">
           <p className="text-xs text-faint">{t(`usage.limit_${limit}`)}</p>
@@ -84,6 +84,14 @@ function Forecasts({ forecasts, over }: { forecasts: readonly Forecast[]; over: 
       ))}
     </ul>
   );
+}
+
+/** Limits of the machine: nobody measures them between checks, so they have no bar. */
+function Resources({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const { disk_bytes: disk, memory_bytes: memory, processes } = loop.resources;
+  const limits = [disk && t("usage.resource_disk", { amount: bytes(disk) }), memory && t("usage.resource_memory", { amount: bytes(memory) }), processes && t("usage.resource_processes", { count: processes })].filter(Boolean);
+  return limits.length > 0 ? <p data-resources className="figures mt-3 text-xs text-soft">{t("usage.also_limited", { limits: limits.join(", ") })}</p> : null;
 }
 
 function Table({ title, rows }: { title: string; rows: { name: string; usage: Usage }[] }) {

@@ -3,9 +3,7 @@
 //! An unrecognized line is kept unchanged and breaks nothing. A turn is finished only if the agent said so in its
 //! own closing line *and* ended with exit code 0: several of them exit with 0 after a cut stream or a signal.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,6 +13,7 @@ use windlass_core::usage::Usage;
 use super::fault::{Fault, cut, kind_of};
 use super::lines::LineSplitter;
 use super::reset;
+use super::rounds::Rounds;
 use crate::turn::{Exit, Progress, Session};
 
 /// A JSON line beyond this is kept only in the transcript.
@@ -24,17 +23,6 @@ const LONGEST_DETAIL: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
 const LONGEST_STDERR_LINE: usize = 16 * 1024;
 const LONGEST_QUOTE: usize = 500;
-/// An agent that meets the same error so often, and gets no further in between, will continue forever. Those that give up
-/// by themselves do so after about ten tries.
-const MOST_SAME_ERRORS: u32 = 25;
-/// To ask again with a prompt that is too long costs the most; a summary of the session helps at once or never.
-const MOST_OVERFLOWS: u32 = 5;
-/// So many tool calls of a turn are remembered.
-const MOST_CALLS: usize = 2_000;
-/// An agent whose last messages, tool calls and results are so many, and only so few different ones, goes round in circles.
-const LONG_ENOUGH: usize = 400;
-const FEW_STEPS: usize = 4;
-
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
     /// Reads one line. Returns false if this adapter does not recognize it.
@@ -91,44 +79,12 @@ struct Known {
     closed: Option<bool>,
     /// Why it failed, if the agent reported it.
     fault: Option<Fault>,
-    /// The last error, and how often it came since a tool last worked.
-    same_error: Option<(Fault, u32)>,
-    /// Tool calls since then: to make the same one again after an error is not to get further.
-    calls: BTreeSet<String>,
-    new_call: bool,
-    /// Digests of the last messages, tool calls and results.
-    steps: VecDeque<u64>,
+    rounds: Rounds,
     /// The line only shows that the agent is alive.
     heartbeat: bool,
     /// Something else came since it was last asked.
     active: bool,
     stderr: Vec<u8>,
-}
-
-impl Known {
-    /// Counts errors that differ in their numbers alone as one.
-    fn count(&mut self, fault: &Fault) {
-        let words = |fault: &Fault| fault.message.replace(|c: char| c.is_ascii_digit(), "");
-        let times = match &self.same_error {
-            Some((last, times)) if last.kind == fault.kind && words(last) == words(fault) => *times,
-            Some(_) | None => 0,
-        };
-        self.same_error = Some((fault.clone(), times + 1));
-    }
-
-    fn step(&mut self, step: impl Hash) {
-        let mut digest = DefaultHasher::new();
-        step.hash(&mut digest);
-        if self.steps.len() >= LONG_ENOUGH {
-            self.steps.pop_front();
-        }
-        self.steps.push_back(digest.finish());
-    }
-
-    /// Whether the agent has long been doing the same few things with the same results.
-    fn goes_round(&self) -> bool {
-        self.steps.len() >= LONG_ENOUGH && self.steps.iter().collect::<BTreeSet<_>>().len() <= FEW_STEPS
-    }
 }
 
 /// Where an adapter puts what it understood.
@@ -143,7 +99,7 @@ impl Turn<'_> {
     pub(crate) fn text(&mut self, text: &str) {
         self.end_text();
         if !text.is_empty() {
-            self.known.step(text);
+            self.known.rounds.said(text);
             let end = if text.ends_with('\n') { "" } else { "\n" };
             self.events.push(AgentEvent::Text { text: format!("{text}{end}") });
         }
@@ -173,21 +129,14 @@ impl Turn<'_> {
 
     pub(crate) fn tool_use(&mut self, id: &str, name: &str, input: &Value) {
         self.end_text();
-        self.known.step((name, input.to_string()));
+        self.known.rounds.call(name, &input.to_string());
         let input = shown(&shortened(input));
-        if self.known.calls.len() >= MOST_CALLS {
-            self.known.calls.clear();
-        }
-        self.known.new_call |= self.known.calls.insert(format!("{name} {}", cut(&input, LONGEST_QUOTE)));
         self.events.push(AgentEvent::ToolUse { id: id.to_owned(), name: name.to_owned(), input });
     }
 
     pub(crate) fn tool_result(&mut self, id: &str, output: &Value, is_error: bool) {
         self.end_text();
-        if !is_error && std::mem::take(&mut self.known.new_call) {
-            self.known.same_error = None;
-        }
-        self.known.step((output.to_string(), is_error));
+        self.known.rounds.result(&output.to_string(), is_error);
         self.events.push(AgentEvent::ToolResult { id: id.to_owned(), output: shown(output), is_error });
     }
 
@@ -210,7 +159,7 @@ impl Turn<'_> {
         self.end_text();
         // To try again is not to get further.
         self.heartbeat();
-        self.known.count(&fault);
+        self.known.rounds.error(&fault);
         if let Some(before) = &self.known.fault
             && before.kind == fault.kind
         {
@@ -385,13 +334,7 @@ impl<D: Dialect> Session for JsonSession<D> {
     }
 
     fn spins(&self) -> Option<(ErrorKind, String)> {
-        if self.known.goes_round() {
-            return Some((ErrorKind::Other, "the agent repeated the same steps again and again".to_owned()));
-        }
-        let (fault, times) = self.known.same_error.as_ref()?;
-        let most = if fault.kind == ErrorKind::ContextOverflow { MOST_OVERFLOWS } else { MOST_SAME_ERRORS };
-        (times >= &most)
-            .then(|| (fault.kind, format!("the agent failed {times} times with the same error: {}", fault.message)))
+        self.known.rounds.spins()
     }
 
     fn input(&mut self) -> Vec<u8> {

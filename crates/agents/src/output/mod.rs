@@ -7,4 +7,5 @@ pub(crate) mod messages;
 pub(crate) mod meter;
 pub(crate) mod prices;
 pub(crate) mod reset;
+pub(crate) mod rounds;
 pub(crate) mod text;

@@ -20,6 +20,7 @@ use windlass_supervise::Launcher;
 
 use crate::context::Context;
 use crate::local::Local;
+use crate::loops::page_after;
 use crate::problem::Problem;
 use crate::reports::{AgentReport, KnownGood};
 use crate::request::Request;
@@ -35,7 +36,9 @@ impl Request for AgentsOf {
     const NAME: &'static str = "agents";
 
     async fn perform(self, here: &Local) -> Result<Vec<AgentReport>, Problem> {
-        look(&here.there(self.project.as_deref())?, None).await
+        let mut agents = look(&here.there(self.project.as_deref())?, None).await?;
+        page_after(&mut agents, self.after.as_deref(), self.limit, |agent| agent.name.clone())?;
+        Ok(agents)
     }
 }
 
@@ -131,6 +134,10 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
     let mut reports = looks.join_all().await;
     // As the settings have them.
     reports.sort_by(|one, other| one.name.cmp(&other.name));
+    let usual = first_installed(context);
+    for report in &mut reports {
+        report.usual = report.installed && usual.as_ref() == Some(&report.name);
+    }
     let mut calls = tokio::task::JoinSet::new();
     for (index, report) in reports.iter().enumerate() {
         let name = &report.name;
@@ -187,6 +194,7 @@ async fn report(
         program: program.clone(),
         installed: false,
         built_in: false,
+        usual: false,
         path: None,
         version: None,
         known_good: facts.versions.clone().map(|(from, below)| KnownGood { from, below }),

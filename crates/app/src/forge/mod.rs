@@ -42,7 +42,7 @@ fn missing(tool: Option<Tool>) -> Problem {
     match tool {
         Some(tool) => Problem::new(Kind::Refused, format!("{} is not installed", tool.program()))
             .hint(format!("install it: {}", tool.install())),
-        None => Problem::new(Kind::Refused, "neither gh, glab nor tea is installed")
+        None => Problem::new(Kind::Refused, "none of gh, glab, and tea is installed")
             .hint(format!("install the one of your code host, for GitHub: {}", Tool::Gh.install())),
     }
 }

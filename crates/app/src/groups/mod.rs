@@ -16,6 +16,7 @@ use windlass_engine::groups::{HeldGroup, MergesView, TriesCommand, TriesKind, Tr
 use windlass_store::{ListFilter, Listed, Rows};
 
 use crate::local::Local;
+use crate::loops::page_after;
 use crate::places::App;
 use crate::problem::{Kind, Problem};
 use crate::project;
@@ -85,6 +86,10 @@ pub enum AnyView {
 pub struct ListGroups {
     /// Only of this project.
     pub project: Option<String>,
+    /// The ID of the last group of the page before.
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +99,9 @@ pub struct GroupList {
     /// Merge queues.
     #[serde(default)]
     pub merges: Vec<MergesView>,
+    /// The ID to ask for the next page with. A page counts groups of both kinds.
+    #[serde(default)]
+    pub next: Option<String>,
 }
 
 crate::loops::about_a_loop! {
@@ -294,16 +302,24 @@ impl Request for ListGroups {
     const NAME: &'static str = "groups";
 
     async fn perform(self, here: &Local) -> Result<GroupList, Problem> {
-        let mut list = GroupList { groups: Vec::new(), merges: Vec::new() };
+        let mut list = GroupList { groups: Vec::new(), merges: Vec::new(), next: None };
         let Some(engine) = here.reader().await? else { return Ok(list) };
         let filter = ListFilter { rows: Rows::Groups, project: self.project, summaries: true, ..ListFilter::default() };
-        for row in engine.store.list(filter).await? {
-            match any_view(&row)? {
-                Some(AnyView::Tries(view)) => list.groups.push(view),
-                Some(AnyView::Merges(view)) => list.merges.push(view),
-                None => {}
+        let mut rows = engine.store.list(filter).await?;
+        page_after(&mut rows, self.after.as_deref(), None, |row| row.entry.id.clone())?;
+        let limit = self.limit.unwrap_or(usize::MAX).max(1);
+        for row in rows {
+            let Some(view) = any_view(&row)? else { continue };
+            if list.groups.len() + list.merges.len() == limit {
+                return Ok(list);
             }
+            match view {
+                AnyView::Tries(view) => list.groups.push(view),
+                AnyView::Merges(view) => list.merges.push(view),
+            }
+            list.next = Some(row.entry.id);
         }
+        list.next = None;
         Ok(list)
     }
 }

@@ -19,6 +19,7 @@ use windlass_store::{ListFilter, Listed, StoreError};
 
 use super::refuse_in_place;
 use crate::local::Local;
+use crate::loops::page_after;
 use crate::problem::{Kind, Problem};
 use crate::project;
 use crate::request::Request;
@@ -65,6 +66,10 @@ pub struct AddedGoals {
 pub struct ListQueue {
     /// Only goals of this project.
     pub project: Option<String>,
+    /// The ID of the last goal of the page before.
+    pub after: Option<String>,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 /// Put a goal elsewhere in the order. Exactly one of the three says where.
@@ -238,7 +243,7 @@ async fn shown(here: &Local) -> Result<QueueView, Problem> {
         .map_err(|error| Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}")))?;
     view.driven = row.is_driven();
     let ids = view.goals.iter().map(|goal| goal.id.clone()).collect();
-    let rows = engine.store.list(ListFilter { ids: Some(ids), ..ListFilter::default() }).await?;
+    let rows = engine.store.list(ListFilter { ids: Some(ids), summaries: true, ..ListFilter::default() }).await?;
     for goal in &mut view.goals {
         let Some(row) = rows.iter().find(|row| row.entry.id == goal.id) else { continue };
         goal.name = Some(row.entry.name.clone());
@@ -278,6 +283,7 @@ impl Request for ListQueue {
         if let Some(project) = &self.project {
             view.goals.retain(|goal| goal.project == *project);
         }
+        page_after(&mut view.goals, self.after.as_deref(), self.limit, |goal| goal.id.clone())?;
         Ok(view)
     }
 }

@@ -13,13 +13,13 @@ use windlass_engine::view::LoopView;
 use windlass_store::{CatalogueEntry, ListFilter, Listed};
 
 use crate::local::{Local, settled};
-use crate::loops::{last_words, lively, summary, view, whole_view};
+use crate::loops::{last_words, lively, no_such_row, summary, view, whole_view};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::requests::ListLoops;
 use crate::views::{LoopList, LoopSummary};
 
-pub use workers::{DrainWorker, ListWorkers};
+pub use workers::{DrainWorker, ListFleetQueue, ListWorkers};
 
 /// What `status` of a list can ask for: statuses, outcomes of completed loops, and `open`.
 pub const LISTED_AS: [&str; 17] = [
@@ -65,8 +65,9 @@ impl Request for ListLoops {
         let mut found: Vec<&Listed> = all.iter().filter(|listed| wanted.at_a_glance(listed)).collect();
         list.total = (!wanted.reads_summaries()).then_some(found.len());
         if let Some(after) = &self.after {
-            let passed = found.iter().position(|listed| listed.entry.id == *after);
-            found.drain(..passed.map_or(0, |index| index + 1));
+            // The loop itself may no longer match.
+            let last = all.iter().position(|listed| listed.entry.id == *after).ok_or_else(|| no_such_row(after))?;
+            found = all.iter().skip(last + 1).filter(|listed| wanted.at_a_glance(listed)).collect();
         }
         for some in found.chunks(limit.min(AT_ONCE) + 1) {
             for listed in wanted.in_full(&engine, some).await? {

@@ -212,7 +212,7 @@ impl From<ConfigError> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::NameTaken { .. } => Kind::Refused,
+            StoreError::NameTaken { .. } | StoreError::Limited { .. } => Kind::Refused,
             StoreError::IdTaken { .. }
             | StoreError::UnknownLoop { .. }
             | StoreError::Conflict { .. }
@@ -308,10 +308,13 @@ impl From<EngineError> for Problem {
 
 fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static str> {
     use windlass_core::machine::Refusal;
+    use windlass_core::stop::End;
     match refusal {
         Refusal::LimitStands { .. } => Some("raise the limit, for example: windlass resume NAME --max-iterations +5"),
         Refusal::NotCompleted => Some("resume it: windlass resume NAME"),
-        Refusal::Completed => Some("continue it: windlass continue NAME [GOAL]"),
+        Refusal::Completed | Refusal::Ended { end: End::Completed } => {
+            Some("continue it: windlass continue NAME [GOAL]")
+        }
         Refusal::Ended { .. } | Refusal::NotUnderWay => Some("resume it with `windlass resume`"),
         Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
         Refusal::NoSuchLimit { .. } => Some("see the loop's limits with `windlass status`"),

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use windlass_core::machine::Verdict;
 use windlass_core::sandbox::SandboxLevel;
 
+use crate::words::count;
+
 use super::statement::{Judgement, Statement};
 
 /// Lines of a gate's output that are shown.
@@ -32,7 +34,7 @@ pub fn markdown(statement: &Statement) -> String {
     );
     row(
         "iterations",
-        format!("{}, {} claims, {} refused", proof.r#loop.iterations, proof.claims.made, proof.claims.refused),
+        format!("{}, {}, {} refused", proof.r#loop.iterations, count(proof.claims.made, "claim"), proof.claims.refused),
     );
     for agent in &proof.agents {
         let model = agent.model.as_ref().map_or(String::new(), |model| format!(" ({})", inline(model)));

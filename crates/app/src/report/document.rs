@@ -32,13 +32,11 @@ impl Document {
                     words.lines().for_each(|line| text.push_str(&format!("> {}\n", escaped_markdown(line))));
                 }
                 Block::Table { head, rows } => {
-                    let row = |cells: &[String]| {
-                        let cells: Vec<String> = cells.iter().map(|cell| escaped_markdown(cell)).collect();
-                        format!("| {} |\n", cells.join(" | "))
-                    };
-                    text.push_str(&row(head));
-                    text.push_str(&format!("|{}\n", "---|".repeat(head.len())));
-                    rows.iter().for_each(|cells| text.push_str(&row(cells)));
+                    let rows: Vec<Vec<String>> = std::iter::once(head)
+                        .chain(rows)
+                        .map(|cells| cells.iter().map(|cell| escaped_markdown(cell)).collect())
+                        .collect();
+                    text.push_str(&markdown_table(&rows));
                 }
             }
         }
@@ -83,6 +81,29 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 table{border-collapse:collapse}td,th{border:1px solid #8888;padding:.25rem .6rem;text-align:left}\
 blockquote{border-left:3px solid #8888;margin:1rem 0;padding-left:1rem}:root{color-scheme:light dark}";
 
+/// Rows whose cells are aligned, since they are often read on a terminal. The first row is the head.
+fn markdown_table(rows: &[Vec<String>]) -> String {
+    /// Longer cells do not widen the others of their column.
+    const WIDEST: usize = 40;
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let lengths = rows.iter().filter_map(|cells| Some(cells.get(column)?.chars().count()));
+        lengths.filter(|length| *length <= WIDEST).max().unwrap_or_default().max(3)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (number, cells) in rows.iter().enumerate() {
+        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("| {cell:width$} "));
+        text.extend(cells);
+        text.push_str("|\n");
+        if number == 0 {
+            text.extend(widths.iter().map(|width| format!("| {} ", "-".repeat(*width))));
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
 /// Text in which Markdown finds no markup.
 fn escaped_markdown(text: &str) -> String {
     let mut escaped = String::new();
@@ -109,7 +130,7 @@ mod tests {
     fn text_stays_text_in_both_forms() {
         let table = Block::Table { head: vec!["a|b".into()], rows: vec![vec!["<b>*x*</b>".into()]] };
         let document = Document { title: "T <script>".into(), blocks: vec![Block::Quote("one\n# two".into()), table] };
-        let expected = "# T &lt;script>\n\n> one\n> \\# two\n\n| a\\|b |\n|---|\n| &lt;b>\\*x\\*&lt;/b> |\n";
+        let expected = "# T &lt;script>\n\n> one\n> \\# two\n\n| a\\|b               |\n| ------------------ |\n| &lt;b>\\*x\\*&lt;/b> |\n";
         assert_eq!(document.markdown(), expected);
         let html = document.html();
         assert!(

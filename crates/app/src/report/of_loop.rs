@@ -54,7 +54,7 @@ impl Request for ReportLoop {
             removed: file.removed,
             binary: file.binary,
         };
-        let findings = LoopFindings { id: self.id }.perform(here).await?.findings;
+        let findings = LoopFindings { id: self.id, ..LoopFindings::default() }.perform(here).await?.findings;
         Ok(LoopReport { r#loop: shown, files: files.unwrap_or_default().into_iter().map(lines).collect(), findings })
     }
 }

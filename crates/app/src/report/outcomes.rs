@@ -277,7 +277,7 @@ fn cost(row: &OutcomeRow) -> String {
     match (row.cost_per_verified_usd, row.cost_usd, row.unpriced) {
         (Some(per), Some(usd), _) => format!("${per:.2} (${usd:.2} / {})", row.verified),
         (_, Some(usd), 0) => format!("none verified (${usd:.2})"),
-        (_, _, unknown) if row.ended > 0 => format!("unknown (of {unknown} of {} loops)", row.ended),
+        (_, _, unknown) if row.ended > 0 => format!("unknown for {unknown} of {} loops", row.ended),
         _ => "none ended".to_owned(),
     }
 }
@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(cost(&row), "$1.50 ($3.00 / 2)");
         row.unpriced = 1;
         row.finish();
-        assert_eq!((row.cost_per_verified_usd, cost(&row).as_str()), (None, "unknown (of 1 of 3 loops)"));
+        assert_eq!((row.cost_per_verified_usd, cost(&row).as_str()), (None, "unknown for 1 of 3 loops"));
     }
 }

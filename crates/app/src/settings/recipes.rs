@@ -9,6 +9,7 @@ use windlass_core::prompt::TEXTS;
 use windlass_engine::config::{ConfigError, Recipe, RecipeEntry, Recipes};
 
 use crate::local::Local;
+use crate::loops::page;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 
@@ -18,6 +19,10 @@ use crate::request::Request;
 pub struct RecipesOf {
     /// The project's directory.
     pub project: Option<String>,
+    /// Leave out so many: a page begins where the one before it ended.
+    pub after: usize,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 /// One recipe, with all that it extends.
@@ -103,7 +108,9 @@ impl Request for RecipesOf {
 
     async fn perform(self, here: &Local) -> Result<Vec<RecipeRow>, Problem> {
         let recipes = find(here, self.project.as_deref()).await?;
-        Ok(recipes.entries().iter().map(|entry| row(&recipes, entry)).collect())
+        let mut rows: Vec<RecipeRow> = recipes.entries().iter().map(|entry| row(&recipes, entry)).collect();
+        page(&mut rows, self.after, self.limit);
+        Ok(rows)
     }
 }
 

@@ -16,6 +16,7 @@ use windlass_engine::engine::Engine;
 use windlass_engine::groups::{AnyGroup, HeldGroup, MergesCommand, MergesKind, MergesOf, MergesView};
 
 use crate::local::Local;
+use crate::loops::page;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 
@@ -41,6 +42,10 @@ pub struct ShowMerges {
     pub project: String,
     /// Only of this branch; the latest queue if left out.
     pub into: Option<String>,
+    /// Leave out so many: a page begins where the one before it ended.
+    pub after: usize,
+    /// At most so many; all if not said.
+    pub limit: Option<usize>,
 }
 
 /// Work off the merge queue of a project in the background, paused or not.
@@ -255,7 +260,11 @@ impl Request for ShowMerges {
         let Some(engine) = here.reader().await? else { return Ok(MergesReport { queue: None }) };
         let queues = engine.merge_queues(Some(&root.to_string_lossy()), self.into.as_deref()).await?;
         let open = queues.iter().find(|view| view.is_open()).or(queues.first());
-        Ok(MergesReport { queue: open.cloned() })
+        let mut queue = open.cloned();
+        if let Some(queue) = &mut queue {
+            page(&mut queue.entries, self.after, self.limit);
+        }
+        Ok(MergesReport { queue })
     }
 }
 
@@ -276,7 +285,7 @@ impl Request for WorkMerges {
     const NAME: &'static str = "work_merges";
 
     async fn perform(self, here: &Local) -> Result<MergesReport, Problem> {
-        let show = ShowMerges { project: self.project.clone(), into: self.into.clone() };
+        let show = ShowMerges { project: self.project.clone(), into: self.into.clone(), ..ShowMerges::default() };
         let Some((view, opened)) = self.open(here).await? else { return show.perform(here).await };
         if let Some(OpenedMerges { engine, held }) = opened {
             here.hand_group(&engine, AnyGroup::Merges(Box::new(held))).await?;

@@ -2,7 +2,6 @@
 //!
 //! Invariant: the agent notes when each of its turns begins, so that neither the start of the program nor the end of the loop counts.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
@@ -74,10 +73,10 @@ fn beside_many(scale: Scale) -> Row {
     let loops = scale.of(10_000, 20);
     let window = scale.of(40, 1);
     let (alone, beside) = (World::new(), World::new());
-    let begun = Cell::new(0);
+    let made = std::cell::Cell::new(0);
     let one = |world: &World| {
-        let number = begun.get();
-        begun.set(number + 1);
+        made.set(made.get() + 1);
+        let number = made.get();
         let name = format!("loop-{number}");
         let repo = repository(world, &name, FILES);
         let times = world.root().join(format!("times-{number}"));

@@ -152,8 +152,17 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let words = without_help_command(args.into_iter().map(Into::into).collect());
     Cli::try_parse_from(&words).map_err(|error| Refusal::of(&error, &words))
+}
+
+/// Reads 'windlass help COMMAND' as 'windlass COMMAND --help', like git.
+fn without_help_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
 }
 
 /// The definition itself, for completions.

@@ -69,7 +69,11 @@ async fn work(app: &App, request: WorkMerges, json: bool) -> Result<Exit, Failur
 
 /// Works the queue off in this process, and prints what becomes of each entry.
 async fn drive(local: &Local, request: &WorkMerges, opened: OpenedMerges, json: bool) -> Result<Exit, Problem> {
-    let show = ShowMerges { project: request.project.clone(), into: Some(opened.held.state.spec.target.clone()) };
+    let show = ShowMerges {
+        project: request.project.clone(),
+        into: Some(opened.held.state.spec.target.clone()),
+        ..ShowMerges::default()
+    };
     let (signals, shutdown) = watch_signals()?;
     let driving = opened.engine.drive_group(Arc::new(MergesKind), opened.held, shutdown)?;
     let mut news = driving.news.clone();

@@ -20,7 +20,7 @@ pub async fn recipe(app: &App, dir: Option<&Path>, args: &RecipeArgs) -> Result<
     };
     match &args.command {
         RecipeCommand::List(args) => {
-            let rows = app.run(RecipesOf { project }).await?;
+            let rows = app.run(RecipesOf { project, ..RecipesOf::default() }).await?;
             print(&if args.json { json_line(&json!(rows)) } else { listed(&rows, Style::for_stdout()) });
             Ok(Exit::Completed)
         }

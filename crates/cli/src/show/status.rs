@@ -8,7 +8,7 @@ pub use windlass_app::words::count;
 use windlass_app::{fork_words, plan_rows};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
-use windlass_core::machine::{AcceptedFeature, Aim, AnsweredBy, LoopState, Phase, Question};
+use windlass_core::machine::{AcceptedFeature, Aim, AnsweredBy, LoopState, Phase, Question, Verdict};
 use windlass_core::milestone::Milestone;
 use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
@@ -164,6 +164,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     if state.claims.made > 0 {
         row("claims", format!("{}, {} refused", count(state.claims.made, "completion claim"), state.claims.refused));
     }
+    if !matches!(state.status(), Status::Ended { end: End::Completed }) {
+        rows_of_failing_gates(state, &mut row);
+    }
     if let Some(gap) = hidden_gap(state) {
         row("hidden", style.warn(&gap));
     }
@@ -217,6 +220,25 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     text
+}
+
+/// The gates that fail on the last commit, with what Windlass knows of the cause.
+fn rows_of_failing_gates(state: &LoopState, row: &mut impl FnMut(&str, String)) {
+    const SHOWN: usize = 5;
+    for gate in state.gates.values().filter(|gate| !gate.verdict.passed()).take(SHOWN) {
+        let how = match (gate.verdict, gate.exit_code) {
+            (Verdict::TimedOut, _) => "timed out".to_owned(),
+            (Verdict::NotStarted, _) => "could not be started".to_owned(),
+            (Verdict::Fail | Verdict::Pass, Some(code)) => format!("exit code {code}"),
+            (Verdict::Fail | Verdict::Pass, None) => "killed by a signal".to_owned(),
+        };
+        let hidden = if gate.hidden { "hidden: " } else { "" };
+        row("failing", format!("{hidden}{}: {how}", one_line(&gate.command, 120)));
+        let own = gate.output_tail.lines().filter_map(|line| line.strip_prefix("[windlass: ")?.strip_suffix(']'));
+        for hint in own.take(SHOWN) {
+            row("hint", one_line(hint, 400));
+        }
+    }
 }
 
 /// Claims that passed the visible gates but failed a hidden one.

@@ -146,16 +146,13 @@ fn shown(report: &MinimiseReport) -> String {
     let mut text = String::new();
     let name = &report.name;
     let runs = count(report.runs, "run");
+    let hunks = count(u32::try_from(report.hunks).unwrap_or(u32::MAX), "hunk");
     if report.gates_need_nothing {
-        let _ = writeln!(
-            text,
-            "{name}: the gates pass without any of its {} hunks, so they do not check it ({runs})",
-            report.hunks
-        );
+        let _ = writeln!(text, "{name}: the gates pass without any of its {hunks}, so they do not check it ({runs})");
         return text;
     }
     let _ = match &report.commit {
-        None if report.complete => writeln!(text, "{name}: the gates need all of its {} hunks ({runs})", report.hunks),
+        None if report.complete => writeln!(text, "{name}: the gates need all of its {hunks} ({runs})"),
         None => writeln!(text, "{name}: nothing found that can be dropped yet ({runs})"),
         Some(commit) => writeln!(
             text,

@@ -155,6 +155,9 @@ fn every_command_answers_in_every_rest_whatever_is_gone() {
                 assert!((0..=9).contains(&code), "{state}, without {gone:?}: {}", out.shown());
                 assert!(code == 0 || out.stderr.contains("error: "), "{state}, without {gone:?}: {}", out.shown());
                 assert!(!out.stderr.contains("panicked"), "{state}, without {gone:?}: {}", out.shown());
+                if gone.contains(&"repository") {
+                    assert!(code == 0 || out.stderr.contains("hint: "), "{state}, without {gone:?}: {}", out.shown());
+                }
             }
             let now = standing(&world, &id).0;
             let expected = if state == "paused" { "cancelled" } else { state };

@@ -217,6 +217,8 @@ fn continue_is_refused_with_the_command_that_works() {
     let other = agent.command_line();
     call(&world, &["run", "x", "--name", "done", "--agent-command", &other]).assert_code(0);
     call(&world, &["resume", "done"]).assert_code(2).assert_stderr_has("windlass continue NAME");
+    call(&world, &["approve", "done"]).assert_code(2).assert_stderr_has("windlass continue NAME");
+    call(&world, &["takeover", "done"]).assert_code(0).assert_stdout_has("windlass continue done");
     call(&world, &["continue", "done", "--into", "no-such"]).assert_code(2).assert_stderr_has("no-such");
     assert_eq!(status(&world, "done")["status"], "completed", "a refused opening changes nothing");
 }

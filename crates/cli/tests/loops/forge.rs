@@ -114,7 +114,7 @@ fn report_of_a_loop_and_over_time_in_three_formats() {
     worked(&world, "https://github.com/me/x.git");
     let text = call(&world, &["report", "wor"]).assert_code(0).stdout.clone();
     assert!(text.starts_with("# work (✔ verified, sandbox off)\n\n> Fix the \"login\" form\n"), "{text}");
-    assert!(text.contains("| ✔ passed | true |") && text.contains("| a | +1 | -0 |"), "{text}");
+    assert!(text.contains("| ✔ passed | true |") && text.contains("| a    | +1    | -0      |"), "{text}");
     let html = call(&world, &["report", "work", "--format", "html"]).assert_code(0).stdout.clone();
     assert!(html.contains("<blockquote>Fix the &quot;login&quot; form<br>"), "{html}");
     let json = call(&world, &["report", "--json", "--since", "1d"]).assert_code(0).json();

@@ -330,6 +330,48 @@ fn failing_baseline_shows_its_last_lines() {
 }
 
 #[test]
+// promise: gates-5
+fn gate_whose_program_is_not_installed_is_no_verdict() {
+    let world = crate::world();
+    let agent = world.script(&claims_after("touch fixed"));
+    let mut running = start(&world, &agent, &["--gate", "no-such-tool --all && test -f fixed"]);
+    // Before the first turn; after more tries the loop pauses.
+    running.wait_line(
+        windlass_testkit::Stream::Stdout,
+        "no-such-tool is not on PATH; install it, or start a loop with another",
+    );
+    assert!(agent.turns().is_empty());
+    world.install_script("no-such-tool", "exit 0");
+    running.wait_ended();
+    let status = status(&world, "work");
+    assert_eq!((&status["verified"], &status["claims"]["refused"]), (&true.into(), &0.into()));
+}
+
+#[test]
+// promise: gates-5
+fn gate_that_the_agent_can_make_runnable_fails_with_a_hint() {
+    let world = crate::world();
+    world.repo().write("check.sh", "#!/bin/sh\ntest -f fixed\n");
+    world.repo().commit("not executable");
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = \"touch fixed\" }}, {{ say = \"{PROMISE}\" }}]\n[[turn]]\nsteps = [{{ run = \"chmod +x \
+         check.sh\" }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    run(&world, &agent, &["--gate", "./check.sh", "--max-iterations", "1"])
+        .assert_code(3)
+        .assert_stdout_has("failing   ./check.sh: exit code 126")
+        .assert_stdout_has("exit code 126: a file cannot be executed");
+    call(&world, &["resume", "work", "--max-iterations", "+1"]).assert_code(0);
+    assert!(agent.prompts()[1].contains("a file cannot be executed"), "the agent reads it too");
+    // What a script of the commit does not find is the agent's to mend.
+    let gate = "sh -c no-such-tool || { echo 'sh: 1: no-such-tool: not found'; exit 127; }";
+    let agent = world.script(&claims_after("true"));
+    let command = agent.command_line();
+    let args = ["run", "x", "--name", "later", "--max-iterations", "1", "--agent-command", &command, "--gate", gate];
+    call(&world, &args).assert_code(3).assert_stdout_has("the command no-such-tool was not found");
+}
+
+#[test]
 fn copied_directory_keeps_its_links() {
     let world = crate::world();
     world.repo().write(".gitignore", "node_modules/\n");

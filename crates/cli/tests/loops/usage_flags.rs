@@ -410,6 +410,9 @@ fn help_and_version_are_no_mistake_and_every_command_has_examples() {
         let refusal = parse(["windlass"].iter().chain(words)).unwrap_err();
         assert!(matches!(refusal, Refusal::Asked { .. }) && refusal.exit_code() == 0, "{words:?}");
     }
+    let text = |words: &[&str]| parse(["windlass"].iter().chain(words)).unwrap_err().text();
+    assert_eq!(text(&["help"]), text(&["--help"]));
+    assert_eq!(text(&["help", "config", "set"]), text(&["config", "set", "--help"]));
     let nothing = parse(["windlass"]).unwrap_err();
     assert!(matches!(nothing, Refusal::NothingTyped { .. }) && nothing.exit_code() == 2);
     fn check(command: &clap::Command) {

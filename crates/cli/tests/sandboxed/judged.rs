@@ -123,3 +123,25 @@ fn what_an_agent_writes_to_a_path_that_the_sandbox_may_write_is_not_judged() {
     call(&world, &args).assert_code(0);
     call(&world, &["merge", "later"]).assert_code(0);
 }
+
+#[test]
+// promise: gates-15
+fn cleaned_loop_does_not_take_what_its_agent_wrote_for_what_was_there_before() {
+    let mut world = crate::world();
+    let shared = world.home().join("my shared");
+    std::fs::create_dir_all(&shared).unwrap();
+    let scripts = world.root().join("scripts");
+    world.set_env("WINDLASS_SANDBOX_WRITABLE", format!("{}\n~/my shared", scripts.display()));
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = \"echo 1 > \\\"$HOME/my shared/planted\\\"\" }}, \
+         {{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    let gate = "test -e ~/my\\ shared/planted";
+    run(&world, &agent, &["--gate", gate, "--no-baseline", "--max-iterations", "1"]).assert_code(3);
+    assert!(shared.join("planted").exists());
+    call(&world, &["clean", "work"]).assert_code(0);
+    call(&world, &["resume", "work", "--max-iterations", "+1"])
+        .assert_code(3)
+        .assert_stdout_has("gates start with empty ones; a new loop copies them again");
+    assert_eq!(status(&world, "work")["verified"], false);
+}

@@ -17,11 +17,20 @@ fn the_api_needs_the_token_and_the_page_does_not() {
     let ask = |path: &str, more: &[&str]| server.raw("GET", path, &[&[host.as_str()], more].concat(), "").status;
     assert_eq!(ask("/api/health", &[]), 200);
     assert_eq!(ask("/", &[]), 200);
-    for path in ["/api/loops", "/api/events", "/api/loops/x/events", "/api/openapi.json", "/api/settings", "/api/x"] {
+    for path in
+        ["/api/loops", "/api/events", "/api/loops/x/events", "/api/openapi.json", "/api/settings", "/api/x", "/metrics"]
+    {
         assert_eq!(ask(path, &[]), 401, "{path}");
         assert_eq!(ask(path, &["Authorization: Bearer nonsense"]), 401, "{path}");
     }
     assert_eq!(ask("/api/loops", &[&server.bearer()]), 200);
+    let metrics = server.raw("GET", "/metrics", &[&host, &server.bearer()], "");
+    assert_eq!(metrics.status, 200);
+    let text = String::from_utf8_lossy(&metrics.body);
+    assert!(text.lines().any(|line| line == "windlass_loops{status=\"running\"} 0"), "{text}");
+    assert!(!text.contains("windlass_worker"), "a single machine has no workers: {text}");
+    let foreign = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
+    assert_eq!(ask("/metrics", &[&[server.bearer().as_str()][..], &foreign].concat()), 403);
     let refused = server.raw("GET", "/api/loops", &[&host], "").json();
     assert_eq!(refused["error"]["code"], "unauthorized");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("windlass serve"));
@@ -140,7 +149,7 @@ fn no_route_answers_another_host_another_site_or_who_has_no_token() {
         assert_eq!(ask(&[&format!("Host: evil.example:{}", server.port), &bearer]), 421, "{method} {path}");
         assert_eq!(ask(&[&host, &bearer, "Origin: http://evil.example"]), 403, "{method} {path}");
         assert_eq!(ask(&[&host, &bearer, "Sec-Fetch-Site: cross-site"]), 403, "{method} {path}");
-        if path.starts_with("/api/") && !["/api/health", "/api/login"].contains(&path.as_str()) {
+        if path != "/" && !["/api/health", "/api/login"].contains(&path.as_str()) {
             assert_eq!(ask(&[&host]), 401, "{method} {path}");
         }
     }

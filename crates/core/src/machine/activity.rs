@@ -311,14 +311,6 @@ impl Then {
             Role::Finisher => Then::PostAction,
         }
     }
-
-    /// Whether it takes time and money, but no iteration.
-    pub(super) fn is_attempt(&self) -> bool {
-        match self {
-            Then::Retry(_) | Then::Review | Then::PostAction => true,
-            Then::Plan | Then::Work | Then::AskPerson => false,
-        }
-    }
 }
 
 impl LoopState {

@@ -49,10 +49,12 @@ impl StopReason {
 
     /// The same for what every turn takes, also one that is tried again: time, money, tokens.
     pub(super) fn spent_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
-        if let Some(limit_ms) = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit) {
-            return Some(StopReason::Duration { limit_ms });
-        }
-        StopReason::overspent(state, &state.used())
+        StopReason::time_is_up(state, now).or_else(|| StopReason::overspent(state, &state.used()))
+    }
+
+    pub(super) fn time_is_up(state: &LoopState, now: Timestamp) -> Option<StopReason> {
+        let limit_ms = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit)?;
+        Some(StopReason::Duration { limit_ms })
     }
 
     /// Whether so much use passes what the loop may spend.

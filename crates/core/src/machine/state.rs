@@ -177,6 +177,8 @@ pub enum Wish {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counters {
     pub cut_offs: u32,
+    /// Turns that were lost with the machine that ran them.
+    pub lost: u32,
     pub stalls: u32,
     /// Turns that failed by the agent's own fault.
     pub failures: u32,

@@ -12,7 +12,7 @@ use minijinja::value::Value;
 
 use crate::agent::{ErrorKind, TurnOutcome};
 use crate::duration::human;
-use crate::machine::{AnsweredBy, GateReport, LoopState, SessionUse, Verdict};
+use crate::machine::{AnsweredBy, GateMark, GateReport, LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
 use text::{
@@ -207,8 +207,9 @@ fn refusal(state: &LoopState) -> Option<String> {
     let failing: Vec<Value> = state.visible_gates().filter(|gate| !gate.verdict.passed()).map(failure).collect();
     if !failing.is_empty() {
         let gates = state.visible_gates().count();
-        // A turn that failed is not judged: what is known is older than its commit.
-        let when = if judged.success {
+        // Of turns that failed, only one that ran out of context is judged: what is known else is older than its commit.
+        let ran = judged.gates.iter().any(|mark| *mark != GateMark::Skipped);
+        let when = if judged.success || ran {
             "after your last turn"
         } else {
             "in the last run; your last turn ended with an error, so no gate ran after it"

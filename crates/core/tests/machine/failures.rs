@@ -412,7 +412,7 @@ fn work_before_a_context_overflow_is_committed_judged_and_continued_in_a_fresh_s
         assert!(!matches!(driven.state.turn().unwrap().session, SessionUse::Resume { .. }));
     }
     let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text| text.len() / 4);
-    assert!(prompt.contains("ran out of context"), "{prompt}");
+    assert!(prompt.contains("ran out of context") && prompt.contains("gates failed after your last turn"), "{prompt}");
 }
 
 #[test]

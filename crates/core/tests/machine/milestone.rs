@@ -10,7 +10,7 @@ use crate::driven::{
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Event, Input, Opener, Opinion, Phase, Raise, Refusal, ReviewEvent, SessionUse,
+    Act, Aim, CheckpointReport, Effect, Event, Input, Opener, Opinion, Phase, Raise, Refusal, ReviewEvent, SessionUse,
     SkippedBecause, TimerKind, Verdict, effects, replay,
 };
 use windlass_core::milestone::Milestone;
@@ -18,6 +18,7 @@ use windlass_core::prompt::{self, Changes, Facts};
 use windlass_core::review::Report;
 use windlass_core::spec::{CommitPolicy, Limits, LoopSpec, SessionPolicy, TimeLimits};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::trouble::{Trouble, TroubleKind};
 
 fn at_most(max_iterations: u32) -> LoopSpec {
     LoopSpec { limits: Limits { max_iterations: Some(max_iterations), ..Limits::default() }, ..milestone() }
@@ -184,6 +185,42 @@ fn acceptor_that_takes_too_long_is_tried_again_on_the_same_commit() {
     assert_eq!(review(&driven).rejections, 0);
     wait(&mut driven);
     assert_eq!(driven.turn(), TurnKey { iteration: 1, role: Role::Acceptor, attempt: 2 });
+}
+
+#[test]
+// promise: bounds-10
+fn resume_is_refused_if_the_time_was_up_before_the_set_up_ran() {
+    let mut spec = milestone();
+    spec.workspace.setup = vec!["npm ci".to_owned()];
+    spec.limits.duration_ms = Some(MINUTE);
+    let mut driven = Driven::created(spec);
+    driven.start();
+    driven.ok(workspace_opened());
+    let trouble = Trouble { kind: TroubleKind::Disk, message: "full".to_owned() };
+    driven.ok(Input::NotTried { effect: Effect::SetUpWorkspace, trouble });
+    driven.pass(MINUTE);
+    driven.ok(Input::TimerFired { timer: TimerKind::Duration });
+    let limit = StopReason::Duration { limit_ms: MINUTE };
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Limit { limit: limit.clone() } });
+    assert_eq!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { limit });
+    let raise = Raise { duration_ms: MINUTE, ..Raise::default() };
+    driven.ok(Input::Open { by: Opener::Resume, raise });
+    assert!(driven.effects().iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })));
+}
+
+#[test]
+// promise: bounds-10
+fn resume_is_refused_if_the_time_was_up_before_the_gates_ran() {
+    let mut spec = LoopSpec { gates: vec![gate("cargo test")], ..milestone() };
+    spec.limits.duration_ms = Some(MINUTE);
+    let mut driven = Driven::working(spec);
+    driven.end_turn_and_checkpoint(feature("F1", None));
+    driven.pass(MINUTE);
+    driven.ok(Input::TimerFired { timer: TimerKind::Duration });
+    let limit = StopReason::Duration { limit_ms: MINUTE };
+    assert_eq!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { limit });
+    driven.ok(Input::Open { by: Opener::Resume, raise: Raise { duration_ms: MINUTE, ..Raise::default() } });
+    driven.judge(Verdict::Pass);
 }
 
 #[test]

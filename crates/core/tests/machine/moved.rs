@@ -14,7 +14,7 @@ use windlass_core::machine::{
     Activity, Doing, Effect, Event, Input, LoopState, Next, Opener, Phase, Refusal, Restore, SessionUse, Verdict,
 };
 use windlass_core::spec::{CommitPolicy, LoopSpec, WorkspaceKind};
-use windlass_core::stop::Status;
+use windlass_core::stop::{Status, StopReason};
 use windlass_core::summary::SummariserKind;
 
 fn moved() -> Input {
@@ -185,4 +185,30 @@ proptest! {
     fn no_claim_is_accepted_for_a_tree_that_was_lost(walk in walks()) {
         nothing_lost_is_committed(&walk)?;
     }
+}
+
+#[test]
+// promise: recovery-6
+fn turns_that_are_lost_with_their_machines_count_apart_from_those_that_were_cut_off() {
+    let lose = |driven: &mut Driven| {
+        driven.ok(moved());
+        driven.end_turn(cut_off());
+    };
+    let mut driven = Driven::working(promise_loop());
+    for lost in 1..10 {
+        lose(&mut driven);
+        assert_eq!((driven.state.status(), driven.state.counters.lost), (Status::Running, lost));
+        assert_eq!(driven.state.counters.cut_offs, 0);
+        driven.ok(workspace_opened());
+    }
+    lose(&mut driven);
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::CutOff { times: 10 }));
+    // A turn that comes to its end begins the count again.
+    let mut driven = Driven::working(promise_loop());
+    for _ in 0..9 {
+        lose(&mut driven);
+        driven.ok(workspace_opened());
+    }
+    driven.end_turn_and_checkpoint(claimed());
+    assert_eq!(driven.state.counters.lost, 0);
 }

@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::agent::{ErrorKind, TurnOutcome};
 use windlass_core::ids::TurnKey;
-use windlass_core::machine::{Event, Input, Interrupt, Opener, Phase, Restore, SessionUse};
+use windlass_core::machine::{Counted, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse};
 use windlass_core::spec::{CommitPolicy, WorkspaceKind};
 use windlass_core::stop::{End, Status, StopReason};
 
@@ -144,8 +144,8 @@ proptest! {
         for given in &walk.given {
             for event in given.events() {
                 match event {
-                    Event::TurnEnded { report, .. } => {
-                        row = if report.outcome == TurnOutcome::CutOff { row + 1 } else { 0 };
+                    Event::TurnEnded { counts_as, .. } => {
+                        row = if *counts_as == Counted::CutOff { row + 1 } else { 0 };
                         if row == 3 {
                             let asked_to_stop = given.before.wish.is_some();
                             let ended = given.after.stop_reason() == Some(StopReason::CutOff { times: 3 });

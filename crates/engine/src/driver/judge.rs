@@ -96,6 +96,23 @@ pub(super) async fn keep_before_agents(
     }))
 }
 
+/// Where the workspace was removed, the copies went with it. New ones would have what the agent wrote there, so there are none.
+pub(super) fn copies_lost(
+    engine: &Engine,
+    state: &LoopState,
+    workspace: &Workspace,
+) -> Result<Option<String>, WorkspaceError> {
+    let needed = has_checkout(state) && !state.spec.sandbox.is_off() && !state.spec.gates.is_empty();
+    if !needed || writable_by_agents(engine, state).is_empty() || !workspace.lose_before_agents()? {
+        return Ok(None);
+    }
+    Ok(Some(
+        "the copies of the sandbox_writable paths from before the first turn were removed with the workspace, so gates \
+         start with empty ones; a new loop copies them again"
+            .to_owned(),
+    ))
+}
+
 /// Links in the commit that would have gates and reviewers read files that are in no commit. They block a claim.
 pub(super) async fn links_out(
     engine: &Engine,

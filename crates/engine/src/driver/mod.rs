@@ -84,7 +84,7 @@ pub enum DriveError {
 /// How a driver left its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// Ended or paused: there is nothing to do.
+    /// Ended, paused, or parked: there is nothing to do here.
     Settled,
     /// The process was interrupted.
     ShutDown,
@@ -253,6 +253,9 @@ impl Driver {
                     continue;
                 }
                 return Ok(Left::ShutDown);
+            }
+            if leave == Leave::Stay && self.parks(&wanted).await? {
+                return Ok(Left::Settled);
             }
             // Answering a command or waiting opens no workspace.
             if !looked && wanted.iter().any(Effect::needs_files) {

@@ -3,11 +3,13 @@
 //! Invariant: a loop that holds no slot starts nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use windlass_core::machine::{Input, Wish};
-use windlass_core::stop::Status;
+use windlass_core::machine::{Effect, Input, Wish};
+use windlass_core::stop::{Status, WaitReason};
 
 use super::{DriveError, Driver};
+use crate::outside::Wait;
 use crate::places::{Leave, Place};
 
 /// What happens to a queued loop when its process is interrupted.
@@ -92,6 +94,29 @@ impl Driver {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the loop waits for so long that its machine gives it back, to be taken again when the time has come.
+    pub(super) async fn parks(&self, wanted: &[Effect]) -> Result<bool, DriveError> {
+        let (Some(station), Status::Waiting { why, .. }) = (&self.engine.station, self.state.status()) else {
+            return Ok(false);
+        };
+        let times = wanted.iter().filter_map(|effect| match effect {
+            Effect::SetTimer { timer } => Some(timer.at),
+            Effect::OpenWorkspace { .. }
+            | Effect::SetUpWorkspace
+            | Effect::RunTurn { .. }
+            | Effect::EndTurn { .. }
+            | Effect::Summarise { .. }
+            | Effect::Checkpoint { .. }
+            | Effect::RunGate { .. }
+            | Effect::Seal { .. }
+            | Effect::Undo { .. } => None,
+        });
+        let Some(at) = times.min() else { return Ok(false) };
+        let time = Duration::try_from(self.engine.clock.now().duration_until(at)).unwrap_or_default();
+        let limited = matches!(why, WaitReason::RateLimit { .. });
+        Ok(station.park(&self.state.id, &self.token, Wait { time, limited }).await?)
     }
 
     async fn leave_queue(&mut self) -> Result<(), DriveError> {

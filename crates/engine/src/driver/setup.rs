@@ -86,7 +86,7 @@ pub(super) async fn prepare(
         let files = context.engine.data.new_run(&state.id, &format!("setup-{}", index + 1));
         let files =
             files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-        let line = shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false, credentials };
+        let line = shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false, credentials, gate: false };
         let ran = shell::run(context, state, line, place, &files).await?;
         if !ran.verdict.passed() {
             let how = ran.exit_code.map_or("failed".to_owned(), |code| format!("exit code {code}"));

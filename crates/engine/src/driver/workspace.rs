@@ -127,7 +127,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
     };
     match opened {
         Ok((mut reopened, target)) => {
-            reopened.notes.extend(judge::keep_before_agents(&context.engine, state, &workspace).await?);
+            reopened.notes.extend(judge::copies_lost(&context.engine, state, &workspace)?);
             Ok(Input::WorkspaceOpened {
                 opening: WorkspaceOpening {
                     dir: known.dir.clone(),

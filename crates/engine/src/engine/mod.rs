@@ -534,6 +534,7 @@ pub(crate) fn driven(holder: &Holder) -> EngineError {
 pub fn status_word(listed: &Listed) -> &str {
     let stored = listed.entry.status.as_str();
     match stored {
+        "waiting" if listed.is_parked => "waiting",
         "running" | "waiting" | "queued" if !listed.is_driven() && listed.has_workers => "queued",
         "running" | "waiting" | "queued" if !listed.is_driven() => "interrupted",
         _ => stored,

@@ -3,6 +3,7 @@
 //! An engine reaches the machine that it runs on. `windlass-simulate` puts a simulated machine here instead, so that the
 //! driver, the drivers of groups, leases and commands run unchanged on one thread with simulated time.
 
+mod fleet;
 mod reach;
 mod station;
 mod transcripts;
@@ -21,8 +22,9 @@ use windlass_store::Seat;
 use crate::driver::DriveError;
 pub use crate::driver::Told;
 use crate::socket::Listening;
+pub use fleet::{FleetQueue, LimitView, QueuedView, WaitsFor, WorkerView};
 pub(crate) use station::Submission;
-pub use station::{Station, WorkerView};
+pub use station::{Station, Wait};
 pub use transcripts::Transcripts;
 
 /// A machine that is not this one.

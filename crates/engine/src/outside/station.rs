@@ -6,10 +6,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_store::{Create, Holder, Seat, StoreError};
 use windlass_workspace::{Workspace, WorkspaceError};
@@ -17,26 +17,16 @@ use windlass_workspace::{Workspace, WorkspaceError};
 use crate::driver::{DriveError, workspace_handle};
 use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
-use crate::outside::Transcripts;
+use crate::outside::{FleetQueue, Transcripts, WorkerView};
 use crate::socket::Listening;
 use crate::view::catalogue_entry;
 
-/// A machine as the others see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkerView {
-    pub id: String,
-    pub name: String,
-    /// It answers people and drives no loops.
-    pub is_desk: bool,
-    /// How many loops it takes.
-    pub slots: Option<u32>,
-    /// How many it holds.
-    pub loops: u64,
-    pub version: Option<String>,
-    /// It takes no new loops, and exits when it has left those it has.
-    pub is_draining: bool,
-    pub is_alive: bool,
-    pub seen_s_ago: f64,
+/// How long a loop waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    pub time: Duration,
+    /// Its agent's account is over its limit until then.
+    pub limited: bool,
 }
 
 /// What a machine shares with the others.
@@ -69,6 +59,12 @@ pub trait Station: Transcripts {
 
     /// Asks living workers of this name or ID to drain; returns their names.
     async fn drain(&self, worker: &str) -> Result<Vec<String>, StoreError>;
+
+    /// The loops that no machine has, and the limits.
+    async fn queue(&self) -> Result<FleetQueue, StoreError>;
+
+    /// Notes that the held loop is to be taken again after this time. Says whether it may be released until then.
+    async fn park(&self, id: &LoopId, token: &str, wait: Wait) -> Result<bool, StoreError>;
 
     /// Connects to the holder of a loop, which wakes its driver.
     async fn listen(&self, seat: &Seat, loop_id: &str) -> io::Result<Listening>;
@@ -132,6 +128,14 @@ impl Engine {
         match &self.station {
             Some(station) => station.workers().await,
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// The loops that no machine has, and the limits. None if this one is alone.
+    pub async fn fleet_queue(&self) -> Result<FleetQueue, StoreError> {
+        match &self.station {
+            Some(station) => station.queue().await,
+            None => Ok(FleetQueue::default()),
         }
     }
 

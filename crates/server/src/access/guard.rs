@@ -124,7 +124,7 @@ impl Guard {
             return Err(Problem::new(Kind::Misdirected, "host not allowed"));
         }
         self.refuse_foreign(request.method(), request.uri().path(), headers, host)?;
-        if !request.uri().path().starts_with("/api/") {
+        if !is_api(request.uri().path()) {
             return Ok(Caller::Anyone);
         }
         let caller = self.caller_of(request)?;
@@ -141,7 +141,7 @@ impl Guard {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let host = request.headers().get(header::HOST)?.to_str().ok()?;
         let port = host.get(..9).filter(|name| name.eq_ignore_ascii_case("localhost")).map(|_| &host[9..])?;
-        let page = *request.method() == Method::GET && !path.starts_with("/api/");
+        let page = *request.method() == Method::GET && !is_api(path);
         let here = page && (port.is_empty() || port.starts_with(':'));
         here.then(|| HeaderValue::from_str(&format!("http://{address}{port}{path}")).ok()).flatten()
     }
@@ -171,8 +171,13 @@ impl Guard {
         // A link from another site opens the page, which alone contains no data.
         let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let followed = said("sec-fetch-mode") == Some("navigate") && said("sec-fetch-dest") == Some("document");
-        if *method == Method::GET && followed && !path.starts_with("/api/") { Ok(()) } else { Err(foreign()) }
+        if *method == Method::GET && followed && !is_api(path) { Ok(()) } else { Err(foreign()) }
     }
+}
+
+/// What tells of loops, and so wants a login.
+fn is_api(path: &str) -> bool {
+    path.starts_with("/api/") || path == "/metrics"
 }
 
 /// Longer heads are refused. The connection reads a little more than it is told to, so it cannot hold this alone.
@@ -211,7 +216,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let api = request.uri().path().starts_with("/api/");
+    let api = is_api(request.uri().path());
     let mut response = match app.guard.admit(&request) {
         Ok(caller) => match app.guard.elsewhere(&request) {
             Some(place) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, place)]).into_response(),

@@ -137,7 +137,7 @@ async fn is_over(app: &App, id: &LoopId, until: Option<Until>) -> bool {
         Some(Until::Now) => true,
         Some(Until::Rest) => {
             let found = app.local.found(&id.0).await;
-            found.is_ok_and(|listed| !listed.is_driven() && status_word(&listed) != "queued")
+            found.is_ok_and(|listed| !listed.is_driven() && !listed.is_parked && status_word(&listed) != "queued")
         }
     }
 }

@@ -185,7 +185,7 @@ fn listed(row: &Row<'_>, looks: &mut Looks<'_>) -> rusqlite::Result<Listed> {
         kind: row.get(N + 15)?,
     };
     let holder = lease(row)?.map(|lease| looks.held(lease));
-    Ok(Listed { entry, head: row.get::<_, i64>(N + 13)?.cast_unsigned(), holder, has_workers: false })
+    Ok(Listed { entry, head: row.get::<_, i64>(N + 13)?.cast_unsigned(), holder, has_workers: false, is_parked: false })
 }
 
 /// The lease from the first columns; `None` without one. Of a worker, the name is in place of the socket.

@@ -20,6 +20,9 @@ pub enum GitError {
         #[source]
         source: io::Error,
     },
+    /// The repository's checkout, mostly, that the user moved or removed.
+    #[error("the directory {path} is missing")]
+    DirectoryMissing { path: PathBuf },
     #[error("{path} is not inside a git repository")]
     NotARepository { path: PathBuf },
     #[error("git does not trust the owner of {path}")]
@@ -67,6 +70,9 @@ impl GitError {
         match self {
             Self::Missing { .. } => Some("install git, and check that it is on PATH".into()),
             Self::TooOld { .. } => Some("update git".into()),
+            Self::DirectoryMissing { .. } => {
+                Some("move it back, or remove the rest of the loop with windlass clean".into())
+            }
             Self::NotARepository { path } => {
                 Some(format!("run it inside a repository, or create one: git -C {} init", typed(path)))
             }

@@ -22,9 +22,10 @@ const PIPE_GRACE: Duration = Duration::from_secs(5);
 pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     let name = call.args.first().copied().unwrap_or_default().to_owned();
     let started = std::time::Instant::now();
-    let mut child = command(call)
-        .spawn()
-        .map_err(|source| GitError::Spawn { program: call.git.host.program().to_owned(), source })?;
+    let mut child = command(call).spawn().map_err(|source| match call.git.cwd.try_exists() {
+        Ok(false) => GitError::DirectoryMissing { path: call.git.cwd.clone() },
+        Ok(true) | Err(_) => GitError::Spawn { program: call.git.host.program().to_owned(), source },
+    })?;
     let mut tree = Tree::of(child.id());
     windlass_faults::point("git.running");
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -33,11 +33,21 @@ impl Workspace {
     pub fn before_agents(&self) -> PathBuf {
         self.index.with_extension("before")
     }
+
+    /// Goes on without these copies if they are gone; false if they are there, or were missed already.
+    pub fn lose_before_agents(&self) -> Result<bool, WorkspaceError> {
+        let to = self.before_agents();
+        if to.exists() {
+            return Ok(false);
+        }
+        std::fs::create_dir_all(&to).map_err(WorkspaceError::file("create", to))?;
+        Ok(true)
+    }
 }
 
 impl Workspaces {
-    /// Copies these before the agent's first turn, each to the directory of its name, and returns those that are too large or cannot be read.
-    /// Later calls change nothing.
+    /// Copies these before the agent's first turn, each to the directory of its name, and returns those that are too large or
+    /// cannot be read.
     pub async fn keep_before_agents(
         &self,
         workspace: &Workspace,

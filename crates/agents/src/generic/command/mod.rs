@@ -10,6 +10,7 @@ use windlass_process::{CommandSpec, Stdin};
 use crate::output::fault::Fault;
 use crate::output::jsonl::JsonSession;
 use crate::output::lines::LineSplitter;
+use crate::output::rounds::Rounds;
 use crate::output::text::TextDecoder;
 use crate::start::{Adapter, Injected};
 use crate::turn::{Exit, Launch, LaunchError, LaunchFacts, Session, SessionFacts, TurnRequest};
@@ -170,6 +171,8 @@ pub(crate) struct CommandSession {
     stderr_tail: Vec<u8>,
     /// The last error the agent reported and has not recovered from.
     error: Option<AgentEvent>,
+    /// Of JSON lines: plain text does not say what is a step.
+    rounds: Rounds,
     /// Whether plain-text output contained JSON; `None` if the profile defines the answer.
     prints_json: Option<bool>,
     /// The text is in a code block, where JSON is what it shows.
@@ -218,7 +221,16 @@ impl CommandSession {
         let read_whole = profile.output.unwrap_or_default() == OutputFormat::Text && profile.answer_pattern.is_none();
         let aside = compile(&profile.error_pattern).map(|pattern| (LineSplitter::new(LONGEST_PATTERN_LINE), pattern));
         let prints_json = read_whole.then_some(false);
-        Self { output, aside, last, stderr_tail: Vec::new(), error: None, prints_json, fenced: false }
+        Self {
+            output,
+            aside,
+            last,
+            stderr_tail: Vec::new(),
+            error: None,
+            rounds: Rounds::default(),
+            prints_json,
+            fenced: false,
+        }
     }
 
     /// Of text output: an error that a pattern found, and figures of a later request, which show that it was overcome.
@@ -293,10 +305,11 @@ impl Session for CommandSession {
                 }
             }
             Output::Jsonl { lines } => {
-                let error = &mut self.error;
+                let (error, rounds) = (&mut self.error, &mut self.rounds);
                 lines.push(bytes, |line, cut| {
                     if let Some(event) = json_line(line, cut) {
                         Self::note(error, &event);
+                        rounds.see(&event);
                         events.push(event);
                     }
                 });
@@ -350,6 +363,10 @@ impl Session for CommandSession {
         if let Some(id) = self.last.take() {
             events.push(AgentEvent::Session { id });
         }
+    }
+
+    fn spins(&self) -> Option<(ErrorKind, String)> {
+        self.rounds.spins()
     }
 
     fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome {

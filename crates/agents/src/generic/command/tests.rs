@@ -432,3 +432,18 @@ fn an_error_on_standard_error_tells_why_a_mapped_turn_failed() {
     let limited = outcome(said, "Error: Client error for url 'x'\nsee https://y/HTTP/Status/429: no more\n", 2);
     assert!(matches!(limited, TurnOutcome::RateLimited { .. }), "{limited:?}");
 }
+
+#[test]
+// promise: bounds-11
+fn program_that_prints_events_and_goes_round_in_circles_is_found() {
+    let spins = |line: &str, times: usize| read(&jsonl(), line.repeat(times).as_bytes(), 64).0.spins();
+    let overflow = "{\"type\":\"error\",\"kind\":\"context_overflow\",\"message\":\"too long: 7\"}\n";
+    assert_eq!(spins(overflow, 4), None);
+    assert_eq!(spins(overflow, 5).unwrap().0, ErrorKind::ContextOverflow);
+    let round =
+        "{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":\"ls\"}\n{\"type\":\"tool_result\",\"output\":\"a\"}\n";
+    assert_eq!(spins(round, 199), None);
+    assert_eq!(spins(round, 200).unwrap().0, ErrorKind::Other);
+    // Parts of a text may be alike.
+    assert_eq!(spins("{\"type\":\"text\",\"text\":\".\"}\n", 1_000), None);
+}

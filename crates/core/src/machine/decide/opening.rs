@@ -142,6 +142,12 @@ impl Batch {
                 Doing::Baseline { .. } if self.state.next_gate().is_none() => self.next_step(),
                 // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
                 Doing::Gates if self.state.next_gate().is_none() => self.conclude(),
+                // Its timer would end it at once.
+                Doing::SetUp { .. } | Doing::Baseline { .. } | Doing::Gates if self.state.duration_ends_phase() => {
+                    if let Some(limit) = StopReason::time_is_up(&self.state, self.now) {
+                        self.limit_reached(limit);
+                    }
+                }
                 // What is wanted then is derived from the state.
                 Doing::OpenWorkspace { .. }
                 | Doing::SetUp { .. }
@@ -163,11 +169,17 @@ impl Batch {
         }
     }
 
-    /// Opens the workspace for what follows. What is no new iteration may still pass a limit.
+    /// Opens the workspace for what follows, unless a limit ends that anyway.
     pub(super) fn prepare(&mut self) {
-        if self.state.activity.then().is_some_and(Then::is_attempt)
-            && let Some(limit) = StopReason::spent_limit(&self.state, self.now)
-        {
+        let limit = match self.state.activity.then() {
+            // The next iteration would end at it, once everything is ready.
+            Some(Then::Work) => StopReason::reached_limit(&self.state, self.now),
+            Some(Then::Retry(_) | Then::Plan | Then::Review | Then::PostAction) => {
+                StopReason::spent_limit(&self.state, self.now)
+            }
+            Some(Then::AskPerson) | None => None,
+        };
+        if let Some(limit) = limit {
             return self.target_or_limit(limit);
         }
         self.enter(Phase::Prepare);

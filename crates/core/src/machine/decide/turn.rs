@@ -9,7 +9,7 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Doing, Phase};
 use crate::machine::answer::Answer;
 use crate::machine::effect::later;
-use crate::machine::event::{Event, Interrupt, Restore};
+use crate::machine::event::{Counted, Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::spending::USAGE_EVERY_MS;
 use crate::machine::state::Wish;
@@ -22,6 +22,8 @@ use crate::usage::UsageByModel;
 
 /// So many cut-offs in a row end a loop.
 const MAX_CUT_OFFS: u32 = 3;
+/// Machines that end in a row under one turn.
+const MAX_LOST: u32 = 10;
 /// So many waits in a row for a provider that does not answer, and the next one is a failure.
 const MAX_NO_ANSWERS: u32 = 20;
 /// So many sessions lost in a row are the agent's failure.
@@ -131,7 +133,9 @@ impl Batch {
         }
         let ended = &EndedTurn { key: turn, report, interrupt, again };
         let report = &ended.report;
-        let counts_as = counted(&report.outcome, ended.interrupt.as_ref());
+        // What died was the machine, with whatever else ran on it.
+        let was_lost = moved && report.outcome == TurnOutcome::CutOff;
+        let counts_as = if was_lost { Counted::Nothing } else { counted(&report.outcome, ended.interrupt.as_ref()) };
         self.push(Event::TurnEnded { turn, report: report.clone(), again, counts_as });
         if self.state.wish == Some(Wish::Stop) && again {
             self.stop_loop(StopReason::Cancelled);
@@ -148,6 +152,10 @@ impl Batch {
                 self.close_turn(ended, answer);
             }
             TurnOutcome::Interrupted => self.turn_interrupted(ended, answer),
+            // A loop that ends every machine it runs on must not go through them all.
+            TurnOutcome::CutOff if was_lost && self.state.counters.lost >= MAX_LOST => {
+                self.stop_loop(StopReason::CutOff { times: self.state.counters.lost });
+            }
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }

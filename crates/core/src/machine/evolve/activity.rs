@@ -78,7 +78,9 @@ pub(super) fn queue_left(state: &mut LoopState, at: Timestamp, turn_began: bool)
 /// opening the workspace, and a turn that was not committed is due again.
 pub(super) fn moved(state: &mut LoopState) {
     if let Some(turn) = state.activity.turn_mut() {
-        turn.moved = true;
+        if !std::mem::replace(&mut turn.moved, true) {
+            state.counters.lost += 1;
+        }
         return;
     }
     let activity = state.activity.clone();

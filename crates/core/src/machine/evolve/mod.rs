@@ -400,6 +400,7 @@ fn count(counters: &mut Counters, counted: Counted) {
     match counted {
         Counted::Nothing => {}
         Counted::Finished => {
+            counters.lost = 0;
             counters.stalls = 0;
             counters.failures = 0;
             counters.rate_limits = 0;

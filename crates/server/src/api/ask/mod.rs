@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing here depends on a particular request. `windlass-app` performs it and makes the report.
 //!
-//! Only `perform` is compiled once for each request, so it does nothing that could be done for all of them.
+//! What is generic is compiled once for each request, so it does nothing that could be done for all of them.
 
 mod words;
 
@@ -19,24 +19,22 @@ use crate::http::extract::Body;
 use crate::http::refused::Refused;
 
 /// Performs a request of one kind, whose fields are given, and answers with its report as JSON.
-pub(crate) type Perform = fn(App, Asked) -> Performed;
+pub(crate) type Perform = fn(App, Map<String, Value>) -> Performed;
 type Performed = Pin<Box<dyn Future<Output = Result<Vec<u8>, Problem>> + Send>>;
 
-/// The fields of a request.
-#[derive(Debug)]
-pub(crate) enum Asked {
-    /// From path and query: numbers and switches are text.
-    Words(Map<String, Value>),
-    Body(Map<String, Value>),
+/// With fields from path and query: numbers and switches are text.
+pub(crate) fn perform_words<R: windlass_app::Request>(app: App, words: Map<String, Value>) -> Performed {
+    performed(app, words::read::<R>(words))
 }
 
-pub(crate) fn perform<R: windlass_app::Request>(app: App, asked: Asked) -> Performed {
+/// With fields from the body.
+pub(crate) fn perform_body<R: windlass_app::Request>(app: App, fields: Map<String, Value>) -> Performed {
+    performed(app, serde_json::from_value::<R>(Value::Object(fields)))
+}
+
+fn performed<R: windlass_app::Request>(app: App, request: Result<R, serde_json::Error>) -> Performed {
     Box::pin(async move {
-        let request: R = match asked {
-            Asked::Words(words) => words::read(words),
-            Asked::Body(fields) => serde_json::from_value(Value::Object(fields)),
-        }
-        .map_err(unreadable)?;
+        let request = request.map_err(unreadable)?;
         written(&run(request, &app.local).await?)
     })
 }
@@ -70,7 +68,7 @@ pub(crate) async fn answer(
     Ok((status, kind, report).into_response())
 }
 
-async fn read(request: Request) -> Result<Asked, Refused> {
+async fn read(request: Request) -> Result<Map<String, Value>, Refused> {
     let (mut parts, body) = request.into_parts();
     let named = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(named) => Some(named),
@@ -92,9 +90,9 @@ async fn read(request: Request) -> Result<Asked, Refused> {
     // The path wins.
     said.extend(named.iter().flatten().map(|(name, value)| (name.to_owned(), Value::String(value.to_owned()))));
     if parts.method == Method::GET {
-        return Ok(Asked::Words(said));
+        return Ok(said);
     }
     let Body(mut fields): Body<Map<String, Value>> = Body::from_request(Request::from_parts(parts, body), &()).await?;
     fields.extend(said);
-    Ok(Asked::Body(fields))
+    Ok(fields)
 }
