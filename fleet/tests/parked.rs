@@ -10,7 +10,7 @@ use world::{Fleet, get_metrics};
 /// Is over its limit for some seconds at first, and done then. Its words are of an agent's.
 const LIMITED: &str = r#"cat >/dev/null
 if mkdir "$1" 2>/dev/null; then
-    echo '{"type":"error","kind":"rate_limit","message":"slow down","retry_after_ms":6000}'; exit 1
+    echo '{"type":"error","kind":"rate_limit","message":"slow down","retry_after_ms":12000}'; exit 1
 fi
 printf 'step 1\nstep 2\nstep 3\n' > done.txt
 echo '{"type":"text","text":"<promise>COMPLETE</promise>"}'

@@ -21,7 +21,7 @@ use output::text::TextDecoder;
 use start::{Adapter, Injected};
 
 pub use generic::check_patterns;
-pub use known::facts::{Facts, VersionFit, version_args, version_in};
+pub use known::facts::{Facts, VersionFit, version_args};
 pub use known::places::{OwnPlace, PlaceKind, own_places};
 pub use known::traps::{Place, ReadTrap, Trap, traps};
 pub use known::{

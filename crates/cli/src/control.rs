@@ -7,8 +7,8 @@ use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::groups::{merges, tries};
-use crate::run::print;
 use crate::style::json_line;
+use crate::terminal::print;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     match app.find_group(args.name.get()).await? {

@@ -11,8 +11,9 @@ use windlass_engine::config::{Options, Sandbox};
 use crate::args::{self, Command, DemoArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{self, print};
+use crate::run;
 use crate::style::fitted;
+use crate::terminal::print;
 
 const CALCULATOR: &str = "#!/bin/sh\n# Adds its two arguments.\necho $(( $1 - $2 ))\n";
 const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh printed $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are correct'\n";

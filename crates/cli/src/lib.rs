@@ -8,13 +8,14 @@ mod complete;
 mod control;
 mod demo;
 mod escape;
-mod exit;
 mod failure;
 mod fleet;
+mod given;
 mod groups;
 mod man;
 mod mcp;
 mod milestone;
+mod opening;
 mod project;
 mod remote;
 mod render;
@@ -22,12 +23,14 @@ mod review;
 mod run;
 mod serve;
 mod show;
-mod style;
+mod terminal;
 mod top;
 mod trust;
 mod work;
 
+use failure::exit;
 use show::{agent_report, follow, honesty, list, machine_report, status};
+use terminal::style;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -197,7 +200,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
             if let Some(shell) = Shells::builtins().completer(&args.shell.to_string()) {
                 shell.write_registration("COMPLETE", "windlass", "windlass", "windlass", &mut script)?;
             }
-            run::print(&String::from_utf8_lossy(&script));
+            terminal::print(&String::from_utf8_lossy(&script));
             Ok(Exit::Completed)
         }
         Command::Man(args) => {

@@ -10,9 +10,11 @@ use windlass_engine::milestones;
 use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{self, print, project};
+use crate::given::project;
+use crate::opening;
 use crate::status;
 use crate::style::{Style, json_line, one_line, warn};
+use crate::terminal::print;
 
 pub async fn milestone(app: &App, dir: Option<&Path>, args: &MilestoneArgs) -> Result<Exit, Failure> {
     let project = project(app, dir)?;
@@ -130,5 +132,5 @@ async fn start(app: &App, project: String, args: &StartArgs) -> Result<Exit, Fai
         trust: None,
     };
     let trusting = |seen| StartMilestone { trust: Some(seen), ..request.clone() };
-    run::start(app, request.clone(), trusting, (args.trust, None), args.watching()).await
+    opening::start(app, request.clone(), trusting, (args.trust, None), args.watching()).await
 }

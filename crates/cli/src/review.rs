@@ -8,20 +8,21 @@ use windlass_core::findings::Finding;
 use crate::args::{ApproveArgs, FindingsArgs, LoopArgs, RejectArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::opening;
 use crate::render::finding_line;
-use crate::run::{self, print};
 use crate::style::{Style, json_line, one_line};
+use crate::terminal::print;
 
 pub async fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Failure> {
     let id = app.find(args.name.get()).await?.id;
     let request = ApproveLoop { id: id.clone(), reason: args.reason.clone() };
-    Ok(run::open(app, request, Some(&id), args.watching()).await?)
+    Ok(opening::open(app, request, Some(&id), args.watching()).await?)
 }
 
 pub async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
     let id = app.find(args.name.get()).await?.id;
     let request = RejectLoop { id: id.clone(), reason: Some(args.reason.clone()) };
-    Ok(run::open(app, request, Some(&id), args.watching()).await?)
+    Ok(opening::open(app, request, Some(&id), args.watching()).await?)
 }
 
 pub async fn findings(app: &App, args: &FindingsArgs) -> Result<Exit, Failure> {

@@ -1,7 +1,7 @@
 //! `windlass trust`, and the question before the first loop in a repository.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::Path;
 
 use serde_json::json;
@@ -11,8 +11,9 @@ use windlass_engine::trust::{Demand, Seen};
 use crate::args::TrustArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{print, project};
+use crate::given::project;
 use crate::style::{Style, folded, json_line, one_line, printable, short, terminal};
+use crate::terminal::{answered, print};
 
 pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Exit, Failure> {
     let project = project(app, dir)?;
@@ -86,22 +87,6 @@ pub async fn do_without_sandbox(local: &Local, problem: &Problem) -> Result<bool
 
 fn asked() -> Result<bool, Failure> {
     answered("Trust these commands? [y/N] ")
-}
-
-/// Asks a question at the terminal; without one the answer is no.
-pub fn answered(question: &str) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    let mut error = std::io::stderr().lock();
-    let _ = write!(error, "{question}");
-    let _ = error.flush();
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(match answer.trim() {
-        "" => question.contains("[Y/"),
-        answer => matches!(answer, "y" | "Y" | "yes"),
-    })
 }
 
 fn shown(demands: &[Demand], style: Style) -> String {

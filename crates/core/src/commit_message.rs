@@ -1,7 +1,7 @@
 //! The message of a checkpoint commit, from what is known without asking anybody.
 
 /// The message of a commit whose work has a name, such as a milestone's feature.
-pub fn titled(iteration: u32, name: &str) -> String {
+pub(crate) fn titled(iteration: u32, name: &str) -> String {
     let subject = first_line(iteration, name.lines().next().unwrap_or_default());
     if subject.ends_with('…') { format!("{subject}\n\n{}\n", name.trim()) } else { format!("{subject}\n") }
 }
@@ -52,7 +52,7 @@ pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> Strin
 }
 
 /// `[iter-N] …` of at most 50 characters from the beginning of some words.
-pub fn first_line(iteration: u32, words: &str) -> String {
+pub(crate) fn first_line(iteration: u32, words: &str) -> String {
     const SUBJECT: usize = 50;
     let words = words.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches(['*', ' ']);
     let prefix = format!("[iter-{iteration}] ");

@@ -10,7 +10,7 @@ use windlass_core::ids::LoopId;
 use crate::data::{DataDir, TurnFiles};
 
 /// How long one interval is.
-pub const INTERVAL_MS: i64 = 30_000;
+pub(crate) const INTERVAL_MS: i64 = 30_000;
 const INTERVALS: usize = 20;
 const RECORD: u64 = 16;
 /// More records than that are not checked.

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Mutex, PoisonError};
 
 /// How many ports a loop has.
-pub const COUNT: u16 = 10;
+pub(crate) const COUNT: u16 = 10;
 /// Below what systems hand out by themselves, above what services are known by.
 const FIRST: u16 = 20_000;
 const RANGES: u16 = 1_000;

@@ -9,9 +9,8 @@ use windlass_core::machine::{Input, IterationRecord, LoopState, Shared, decide};
 use windlass_core::stop::Status;
 
 use crate::data::rubbish;
-use crate::driver::{FreshRun, RedGate, workspace_handle};
-use crate::engine::{Engine, EngineError, Held};
-use crate::sandbox::{has_placeholders, remove_placeholders};
+use crate::driver::{FreshRun, RedGate};
+use crate::engine::{Engine, EngineError, Held, workspace_of};
 use windlass_workspace::{
     DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
 };
@@ -113,7 +112,7 @@ pub fn judged(state: &LoopState, tree: &str) -> bool {
 impl Engine {
     /// What the journal remembers of a loop's workspace.
     pub fn workspace(&self, state: &LoopState) -> Result<Workspace, EngineError> {
-        Ok(workspace_handle(state)?)
+        Ok(workspace_of(state)?)
     }
 
     /// Takes a held loop back. A loop that was cut off comes to a pause first, so that nothing of its turn is lost.
@@ -224,22 +223,6 @@ impl Engine {
         // A log that stays is only a log.
         let _ = std::fs::remove_file(self.data.loop_log(name, id));
         Ok(())
-    }
-
-    /// Removes what killed drivers left in users' checkouts: names that sandboxes sealed while they did not exist.
-    pub(crate) async fn remove_stale_placeholders(&self) {
-        for entry in std::fs::read_dir(self.data.root().join("tmp")).into_iter().flatten().flatten() {
-            let temp = entry.path();
-            let id = entry.file_name().to_string_lossy().into_owned();
-            if !has_placeholders(&temp) {
-                continue;
-            }
-            // What cannot be read may be in use.
-            let Ok(holder) = self.store.holder(&id).await else { continue };
-            if !holder.is_some_and(|lease| lease.drives()) {
-                remove_placeholders(&temp);
-            }
-        }
     }
 
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.

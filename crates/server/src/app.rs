@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use axum::extract::FromRef;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
@@ -33,7 +34,7 @@ pub(crate) struct Parts {
     pub engine: Arc<Engine>,
     pub local: Local,
     pub driving: Arc<AtomicUsize>,
-    pub guard: Guard,
+    pub guard: Arc<Guard>,
     pub wakes: Wakes,
     pub board: Board,
     pub facts: Facts,
@@ -46,6 +47,12 @@ impl std::ops::Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl FromRef<App> for Arc<Guard> {
+    fn from_ref(app: &App) -> Self {
+        Arc::clone(&app.guard)
     }
 }
 
@@ -66,7 +73,7 @@ impl App {
             engine,
             local,
             driving,
-            guard,
+            guard: Arc::new(guard),
             wakes,
             board,
             facts,

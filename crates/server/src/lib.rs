@@ -13,7 +13,7 @@ mod http;
 mod listen;
 mod remote;
 
-pub use access::login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, SESSION_DAYS, Session, Which};
+pub use access::login::{CODE_MINUTES, LogIn, LoggedIn, LoggedOut, LoginCode, Logins, Session, Which};
 pub use access::secret::{Running, Secret, fingerprint, read as read_private, server_file, write as write_private};
 pub use api::metrics::{Family, METRICS_TYPE, Metrics, float};
 pub use api::openapi::text as openapi;

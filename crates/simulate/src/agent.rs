@@ -10,8 +10,8 @@ use windlass_core::usage::{Usage, UsageByModel};
 use windlass_engine::outside::Told;
 
 use crate::dice::{Fault, Stream};
-use crate::invariants::Invariant;
 use crate::machine::SimMachine;
+use crate::violation::Invariant;
 
 /// How an agent spends its turn.
 enum Way {

@@ -13,20 +13,20 @@ use windlass_engine::groups::{Kind, Performance, TriesCommand, TriesKind, load_g
 use windlass_store::{Store, StoreError};
 
 use crate::dice::{Fault, Stream};
-use crate::invariants::Invariant;
-use crate::run::{Sim, create_loop};
+use crate::sim::{Sim, create_loop};
 use crate::specs;
+use crate::violation::Invariant;
 
 const ID: &str = "tries1";
 const DAY: u64 = 86_400;
 
-pub fn is_group(id: &str) -> bool {
+pub(crate) fn is_group(id: &str) -> bool {
     id == ID
 }
 
 /// The real kind, but for making, measuring and removing workspaces.
 #[derive(Debug, Clone)]
-pub struct SimTries {
+pub(crate) struct SimTries {
     sim: Arc<Sim>,
     process: u64,
 }

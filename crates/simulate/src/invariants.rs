@@ -15,59 +15,8 @@ use windlass_engine::view::catalogue_entry;
 use windlass_store::{Append, Create, LOOP, NewEvent, StoredEvent};
 
 use crate::dice::Bug;
+use crate::violation::{Invariant, Shadow};
 use crate::world::{Inner, Repo, World};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Invariant {
-    NothingLost,
-    NothingDoubled,
-    OneDriver,
-    LimitsHeld,
-    DoneOnlyIfJudged,
-    StopEnds,
-    Progress,
-    ReplayEqualsLive,
-}
-
-impl Invariant {
-    pub const ALL: [Invariant; 8] = [
-        Invariant::NothingLost,
-        Invariant::NothingDoubled,
-        Invariant::OneDriver,
-        Invariant::LimitsHeld,
-        Invariant::DoneOnlyIfJudged,
-        Invariant::StopEnds,
-        Invariant::Progress,
-        Invariant::ReplayEqualsLive,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Invariant::NothingLost => "nothing lost",
-            Invariant::NothingDoubled => "nothing doubled",
-            Invariant::OneDriver => "one driver",
-            Invariant::LimitsHeld => "limits held",
-            Invariant::DoneOnlyIfJudged => "done only if judged",
-            Invariant::StopEnds => "stop ends every state",
-            Invariant::Progress => "progress when faults end",
-            Invariant::ReplayEqualsLive => "replay equals live",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    pub invariant: Invariant,
-    pub what: String,
-}
-
-/// A journal as it was acknowledged.
-#[derive(Debug)]
-pub struct Shadow {
-    pub events: Vec<NewEvent>,
-    /// Of a loop; a group has none.
-    pub state: Option<LoopState>,
-}
 
 type Broken = Result<(), (Invariant, String)>;
 
@@ -91,7 +40,7 @@ pub fn created(world: &World, process: u64, new: &Create) {
 }
 
 /// A step that the store acknowledged, and what it has in the place of these events.
-pub fn appended(world: &World, process: u64, step: &Append, stored: &[StoredEvent]) {
+pub(crate) fn appended(world: &World, process: u64, step: &Append, stored: &[StoredEvent]) {
     if !step.events.is_empty() {
         world.tell(|| format!("p{process} appends to {}: {}", step.loop_id, kinds(&step.events)));
     }

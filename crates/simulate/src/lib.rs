@@ -13,12 +13,14 @@ pub mod machine;
 pub mod people;
 pub mod run;
 pub mod shrink;
+pub mod sim;
 pub mod specs;
 pub mod store;
+pub mod violation;
 pub mod world;
 
 pub use coverage::Coverage;
 pub use dice::{Bug, Fault, Plan};
-pub use invariants::{Invariant, Violation};
 pub use run::{Outcome, run};
 pub use shrink::shrink;
+pub use violation::{Invariant, Violation};

@@ -24,14 +24,14 @@ use crate::dice::{Bug, Fault, Stream};
 use crate::world::{Files, Life, Repo, Tree, World};
 
 #[derive(Debug)]
-pub struct SimMachine {
+pub(crate) struct SimMachine {
     pub world: Arc<World>,
     pub process: u64,
     pub machine: u64,
 }
 
 /// Makes the repository of a loop with its base, and its files on a machine.
-pub fn new_workspace(repo: &mut Repo, machine: u64) -> WorkspaceOpening {
+pub(crate) fn new_workspace(repo: &mut Repo, machine: u64) -> WorkspaceOpening {
     let tree = repo.new_tree(false);
     repo.files.insert(machine, Files { exist: true, tree, branch: Vec::new() });
     let base = repo.commit(machine, tree, None);
@@ -54,7 +54,7 @@ fn opening(base: &str, head: &str, tree: Tree) -> WorkspaceOpening {
     }
 }
 
-pub fn tree_name(tree: Tree) -> String {
+pub(crate) fn tree_name(tree: Tree) -> String {
     format!("tree-{}", tree.number)
 }
 

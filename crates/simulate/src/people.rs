@@ -10,9 +10,9 @@ use windlass_engine::command::{Answer, Command};
 use windlass_engine::engine::{EngineError, Held};
 
 use crate::dice::{Fault, Stream};
-use crate::invariants::Invariant;
 use crate::machine::tree_name;
-use crate::run::{Sim, Started, causes};
+use crate::sim::{Sim, Started, causes};
+use crate::violation::Invariant;
 
 const DAY: u64 = 86_400;
 /// So long does a user wait for an answer.

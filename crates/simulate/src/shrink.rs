@@ -1,8 +1,8 @@
 //! Makes the story of a failing run shorter, by leaving out faults that it fails without.
 
 use crate::dice::{Fault, Plan};
-use crate::invariants::Invariant;
 use crate::run::run;
+use crate::violation::Invariant;
 
 /// The smallest plan that was found to break the same invariant, and how many runs that took.
 pub fn shrink(plan: &Plan, invariant: Invariant, most_runs: u32) -> (Plan, u32) {

@@ -13,7 +13,7 @@ use windlass_engine::engine::Engine;
 
 use crate::coverage::Coverage;
 use crate::dice::{Dice, Fault, Plan};
-use crate::invariants::{Invariant, Shadow, Violation};
+use crate::violation::{Invariant, Shadow, Violation};
 
 /// A process as the kernel sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,7 +337,7 @@ impl Drop for Slot {
 
 /// The clock of one process.
 #[derive(Debug)]
-pub struct SimClock {
+pub(crate) struct SimClock {
     pub world: Arc<World>,
     pub process: u64,
 }

@@ -7,7 +7,7 @@ use windlass_core::summary::SummariserKind;
 use windlass_engine::command::{Answer, Command};
 use windlass_engine::groups::member;
 use windlass_simulate::Plan;
-use windlass_simulate::run::{Sim, create_loop};
+use windlass_simulate::sim::{Sim, create_loop};
 use windlass_simulate::specs;
 use windlass_store::Store;
 

@@ -9,6 +9,8 @@ mod imports;
 mod promises;
 #[path = "architecture/source.rs"]
 mod source;
+#[path = "architecture/surface.rs"]
+mod surface;
 #[path = "architecture/threats.rs"]
 mod threats;
 #[path = "architecture/words.rs"]
@@ -161,13 +163,11 @@ const FULLER: &[(&str, usize, &str)] = &[];
 
 /// Crates with modules that import each other in a circle: the most modules of one circle, with the reason. The numbers
 /// only go down; a crate that is not here has no circle.
-const TANGLED: &[(&str, usize, &str)] = &[
-    ("windlass", 8, "commands call each other; what they share is on its way to a crate of its own"),
-    ("windlass-simulate", 3, "a run starts people and groups, which use its processes"),
-    ("windlass-engine", 9, "whatever acts takes the whole engine instead of the few things it needs"),
-    ("windlass-server", 3, "routes share the state that has the board and the guard, which look at routes"),
-    ("windlass-workspace", 3, "checkpoints, the agent's git and opening share small names"),
-];
+const TANGLED: &[(&str, usize, &str)] = &[];
+
+/// What crates show although nobody uses it, each with its reason.
+const SHOWN_TO_NOBODY: &[(&str, &str, &str)] =
+    &[("windlass-agents", "prices_as_of", "how recent the price table is, which only a test asks so far")];
 
 /// Test files that may sleep, each with its reason.
 const MAY_SLEEP: [(&str, &str); 2] = [
@@ -345,6 +345,21 @@ fn modules_of_a_crate_import_each_other_in_one_direction() {
         "no modules of a crate import each other in a circle: hand over the narrow thing, or move the plain type",
         &broken,
     );
+}
+
+#[test]
+fn crates_show_only_what_others_use() {
+    let unused = surface::unused(&crates());
+    let known = |name: &str, item: &str| SHOWN_TO_NOBODY.iter().any(|(n, i, _)| *n == name && *i == item);
+    let new = unused.iter().filter(|(name, item)| !known(name, &item.name));
+    let new = new.map(|(name, item)| {
+        format!("{}:{}: {} of {name}; make it pub(crate), or remove it", shown(&item.file), item.line, item.name)
+    });
+    let is_unused = |name: &str, item: &str| unused.iter().any(|(n, i)| n == name && i.name == item);
+    let stale = SHOWN_TO_NOBODY.iter().filter(|(name, item, why)| why.is_empty() || !is_unused(name, item));
+    let stale = stale.map(|(name, item, _)| format!("{name}: {item} needs no exception, or has no reason"));
+    let broken: Vec<String> = new.chain(stale).collect();
+    hold("a crate shows only what another one uses", &broken);
 }
 
 #[test]

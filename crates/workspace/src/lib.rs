@@ -31,12 +31,14 @@ mod submodules;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
+use crate::disk::copying::beside;
+use crate::git::{Git, GitError, GitHost, HeadFile, TrustedConfig, at_work, clear_pipes};
 
 pub use agent_git::beneath::Beneath;
 pub use checkpoint::hold_back::Unwanted;
@@ -170,6 +172,26 @@ impl Workspace {
             Kind::InPlace => self.trusted.planted_link(&self.git_dir, &self.common_dir),
             Kind::Clone => None,
         }
+    }
+
+    /// The ref that the loop's commits are on.
+    pub(crate) async fn loop_ref(&self, git: &Git) -> Result<String, GitError> {
+        match (self.kind, git.head().await?) {
+            (Kind::Clone, HeadFile::Ref(name)) => Ok(name),
+            (Kind::Clone | Kind::InPlace, _) => Ok(self.branch_ref()),
+        }
+    }
+
+    /// The index that this git works with.
+    pub(crate) fn index_of(&self, git: &Git) -> PathBuf {
+        git.index_file().map_or_else(|| self.index.clone(), Path::to_owned)
+    }
+
+    /// A scratch file beside the engine's index, not shared with another process.
+    pub(crate) fn scratch(&self, what: &str) -> PathBuf {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        beside(&self.index, &format!(".{what}.{}.{number}", std::process::id()))
     }
 
     /// A ref for work of this loop that must not be lost: `refs/windlass/<loop>/<what>/<which>`.

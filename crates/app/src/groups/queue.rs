@@ -12,9 +12,10 @@ use windlass_core::group::queue::{After, GoalSpec, Merging, NewGoal, Position, Q
 use windlass_core::ids::LoopId;
 use windlass_engine::command::Answer;
 use windlass_engine::config::{MergeBy, Options, Percent, Slots};
-use windlass_engine::engine::{Engine, EngineError, NewLoop, status_word};
+use windlass_engine::engine::{Engine, EngineError, status_word};
 use windlass_engine::groups::member::report_of;
 use windlass_engine::groups::{GoalView, HeldGroup, PreparesGoals, QueueCommand, QueueKind, QueueView};
+use windlass_engine::loops::NewLoop;
 use windlass_store::{ListFilter, Listed, StoreError};
 
 use super::refuse_in_place;

@@ -12,7 +12,7 @@ use windlass_core::spec::{LoopSpec, WorkspaceKind};
 use windlass_engine::config::{
     DefaultFor, MachineFacts, Options, Recipes, RunOptions, Settings, read_plan, resolve_spec,
 };
-use windlass_engine::engine::NewLoop;
+use windlass_engine::loops::NewLoop;
 use windlass_engine::trust::{Consent, Seen, agreed_to_no_sandbox};
 use windlass_engine::view::LoopView;
 

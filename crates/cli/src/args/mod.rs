@@ -49,6 +49,13 @@ pub use work::{
     ReportsArgs, RollbackArgs, VerifyArgs,
 };
 
+/// How a loop is watched by the one who started it.
+#[derive(Debug, Clone, Copy)]
+pub struct Watching {
+    pub json: bool,
+    pub detach: bool,
+}
+
 /// Run coding agents in a loop until the work is verified.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = false, max_term_width = 100)]

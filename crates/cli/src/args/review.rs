@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::loops::LoopName;
 use super::values::not_blank;
-use crate::run::Watching;
+use crate::args::Watching;
 
 /// Approve a loop that is waiting for review
 #[derive(Debug, Clone, Args)]

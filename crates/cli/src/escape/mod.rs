@@ -15,8 +15,8 @@ use windlass_supervise::Launcher;
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, json_line, one_line};
+use crate::terminal::print;
 
 /// What the program inside says of one attempt.
 #[derive(Debug, Serialize, Deserialize)]

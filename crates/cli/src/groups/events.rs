@@ -3,8 +3,8 @@
 use windlass_app::Problem;
 use windlass_engine::engine::Engine;
 
-use crate::run::print;
 use crate::style::json_line;
+use crate::terminal::print;
 
 /// Prints the events of a group after `seq`, and moves it behind the last one.
 pub(super) async fn print_new(engine: &Engine, id: &str, seq: &mut u64) -> Result<(), Problem> {

@@ -11,10 +11,12 @@ use windlass_engine::driver::Left;
 use windlass_engine::groups::{MergesEntryView, MergesKind, MergesView};
 
 use crate::args::MergeArgs;
+use crate::args::Watching;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{Watching, print, project, watch_signals};
+use crate::given::project;
 use crate::style::{Style, json_line, one_line, short};
+use crate::terminal::{print, watch_signals};
 
 pub async fn merge_queue(app: &App, dir: Option<&Path>, args: &MergeArgs) -> Result<Exit, Failure> {
     let into = args.into.clone();

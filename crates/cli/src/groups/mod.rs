@@ -13,7 +13,7 @@ use windlass_engine::groups::AnyGroup;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{print, watch_signals};
+use crate::terminal::{print, watch_signals};
 
 pub use queue::queue;
 

@@ -17,9 +17,10 @@ use super::events;
 use crate::args::{GoalSource, QueueAddArgs, QueueArgs, QueueCommand, QueueMoveArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::given::{project, read_goal};
 use crate::project::offered_gates;
-use crate::run::{print, project, read_goal, watch_signals};
 use crate::style::{Style, json_line, one_line};
+use crate::terminal::{print, watch_signals};
 use crate::{here, trust};
 
 pub async fn queue(app: &App, dir: Option<&Path>, args: &QueueArgs) -> Result<Exit, Failure> {

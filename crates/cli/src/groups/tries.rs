@@ -14,10 +14,11 @@ use windlass_engine::groups::{TriesKind, TriesView, TryView};
 
 use super::events;
 use crate::args::RunArgs;
+use crate::args::Watching;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{Watching, print, watch_signals};
 use crate::style::{Style, json_line, one_line};
+use crate::terminal::{print, watch_signals};
 use crate::trust;
 
 pub async fn run(app: &App, run: StartLoop, args: &RunArgs, watching: Watching) -> Result<Exit, Failure> {

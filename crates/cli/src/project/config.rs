@@ -11,8 +11,8 @@ use super::editor;
 use crate::args::{EditArgs, GetArgs, SetArgs, UnsetArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{json_line, warn};
+use crate::terminal::print;
 
 pub async fn get(app: &App, dir: Option<&Path>, args: &GetArgs) -> Result<Exit, Failure> {
     let view = app.run(SettingsOf { project: project(app, dir).await }).await?;

@@ -11,9 +11,10 @@ use windlass_app::{App, InitProject, InitReport};
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{print, project};
+use crate::given::project;
 use crate::style::{Style, fitted, json_line, printable};
-use crate::trust::answered;
+use crate::terminal::answered;
+use crate::terminal::print;
 
 pub async fn init(app: &App, dir: Option<&Path>, args: &InitArgs) -> Result<Exit, Failure> {
     let request = InitProject { project: project(app, dir)?, write: args.yes, force: args.force };

@@ -10,8 +10,8 @@ use windlass_core::nearest::nearest;
 use crate::args::{RecipeArgs, RecipeCheckArgs, RecipeCommand, RecipeShowArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, json_line};
+use crate::terminal::print;
 
 pub async fn recipe(app: &App, dir: Option<&Path>, args: &RecipeArgs) -> Result<Exit, Failure> {
     let project = match app {

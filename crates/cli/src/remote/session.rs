@@ -10,8 +10,8 @@ use windlass_server::{
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::json_line;
+use crate::terminal::print;
 
 /// The file of a server, for its owner only.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! The feed in words: what the agent says, what it does, what the gates say.
 
+mod clock;
 mod hints;
 mod review;
 mod shown_errors;
@@ -18,9 +19,9 @@ use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
 use windlass_engine::feed::{FeedBody, FeedItem};
 
-use crate::status::{clock_time, left};
 use crate::style::{Style, folded, one_line, safe, short, terminal};
 
+pub use clock::{clock_time, left};
 use hints::Hints;
 pub use review::finding_line;
 use shown_errors::Errors;

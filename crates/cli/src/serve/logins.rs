@@ -12,8 +12,8 @@ use windlass_server::{CODE_MINUTES, Logins, Running, Session, Which};
 use crate::args::{ServeCommand, SessionsArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::json_line;
+use crate::terminal::print;
 
 pub fn perform(data: &Path, command: &ServeCommand) -> Result<Exit, Failure> {
     let logins = Logins::of(data);

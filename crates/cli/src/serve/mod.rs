@@ -34,7 +34,7 @@ use windlass_store::{ListFilter, Listed, Rows};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{Told, print, watch_signals, watch_signals_saying};
+use crate::terminal::{Told, print, watch_signals, watch_signals_saying};
 
 /// What other processes change is looked at so often at most.
 const CALM: Duration = Duration::from_millis(250);

@@ -17,7 +17,7 @@ use windlass_store::ProcessIdentity;
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
+use crate::terminal::print;
 
 /// What agents of two processes must find alike, for one to stand in for the other: programs and keys.
 fn surroundings(context: &Context) -> String {

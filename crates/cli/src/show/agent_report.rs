@@ -9,9 +9,9 @@ use windlass_app::{AddAgent, AddedAgent, AgentReport, AgentsOf, App, CallAgents}
 use crate::args::{AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, fitted, json_line, one_line};
-use crate::trust::answered;
+use crate::terminal::answered;
+use crate::terminal::print;
 
 pub async fn agents(app: &App, args: &AgentsCommandArgs) -> Result<Exit, Failure> {
     if let Some(AgentsCommand::Add(args)) = &args.command {

@@ -6,8 +6,8 @@ use windlass_app::{App, Honesty, HonestyReport, TestHonesty};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, json_line, one_line};
+use crate::terminal::print;
 
 pub async fn doctor(app: &App, agent: &str, json: bool) -> Result<Exit, Failure> {
     if !json {

@@ -14,9 +14,9 @@ use windlass_engine::view::LoopView;
 use crate::args::ListArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
-use crate::status::{clock_time, left};
+use crate::render::{clock_time, left};
 use crate::style::{Style, columns, json_line, one_line, safe_json};
+use crate::terminal::print;
 
 pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
     // All rows are in memory at once, tens of megabytes of ten thousand loops.

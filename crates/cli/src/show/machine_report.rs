@@ -12,8 +12,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::here;
 use crate::honesty;
-use crate::run::print;
 use crate::style::{Style, fitted, json_line, warn};
+use crate::terminal::print;
 
 pub async fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(level) = args.sandbox {

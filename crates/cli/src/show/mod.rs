@@ -23,8 +23,8 @@ use crate::failure::Failure;
 use crate::follow::{Follower, Only};
 use crate::groups::{merges, tries};
 use crate::here;
-use crate::run::print;
 use crate::style::{Style, json_line, one_line, short};
+use crate::terminal::print;
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
     let style = Style::for_stdout();

@@ -15,7 +15,7 @@ use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
-use crate::render::{pause, reason};
+use crate::render::{clock_time, left, pause, reason};
 use crate::style::{Style, fitted, one_line, short};
 
 /// What the loop is doing, in words.
@@ -70,18 +70,6 @@ pub fn question(asked: &Question) -> String {
             (AnsweredBy::Default, None) => format!("{question} → not answered; the agent decides"),
         },
     }
-}
-
-/// A future time, with its date unless it is within 20 hours.
-pub fn clock_time(at: Timestamp, now: Timestamp) -> String {
-    const CLEAR_MS: i64 = 20 * 3_600_000;
-    let away = at.as_millisecond() - now.as_millisecond();
-    let format = if away < CLEAR_MS { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M UTC" };
-    at.strftime(format).to_string()
-}
-
-pub fn left(until: Timestamp, now: Timestamp) -> String {
-    human(u64::try_from(until.as_millisecond() - now.as_millisecond()).unwrap_or(0))
 }
 
 /// What the agent works on, if there is more than one part.
@@ -374,20 +362,5 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
             row("workspace", workspace.dir.clone());
         }
         _ => row("review", format!("git diff {}..{}", short(base), short(head))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clock_time_includes_the_date_when_far_away() {
-        let now: Timestamp = "2026-11-16T22:00:00Z".parse().unwrap();
-        let soon = "2026-11-17T01:30:05Z".parse().unwrap();
-        assert_eq!((clock_time(soon, now), left(soon, now)), ("01:30:05 UTC".to_owned(), "3h 30m".to_owned()));
-        let later = "2026-11-18T21:00:00Z".parse().unwrap();
-        assert_eq!(clock_time(later, now), "2026-11-18 21:00 UTC");
-        assert_eq!(left(now, soon), "0.0s", "a past time has nothing left");
     }
 }

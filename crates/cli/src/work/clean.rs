@@ -9,8 +9,8 @@ use crate::args::CleanArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::size;
-use crate::run::print;
 use crate::style::{json_line, warn};
+use crate::terminal::print;
 
 pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
     let report = match (&args.name, app) {

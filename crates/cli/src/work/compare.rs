@@ -8,8 +8,8 @@ use windlass_core::machine::Verdict;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, columns, json_line, one_line};
+use crate::terminal::print;
 
 /// The column of the labels, and the least that a loop gets.
 const LABELS: usize = 11;

@@ -8,8 +8,8 @@ use windlass_engine::view::LoopView;
 use crate::args::DiffArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{self, json_line};
+use crate::terminal::print;
 
 pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;

@@ -9,8 +9,8 @@ use crate::args::MergeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::groups::merges;
-use crate::run::print;
 use crate::style::{json_line, one_line, short, warn};
+use crate::terminal::print;
 
 pub async fn merge(app: &App, dir: Option<&Path>, args: &MergeArgs) -> Result<Exit, Failure> {
     if args.queue {

@@ -12,8 +12,8 @@ use windlass_engine::view::LoopView;
 use crate::args::MinimiseArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{Style, json_line, one_line, short};
+use crate::terminal::print;
 
 /// Dropped hunks that are named.
 const NAMED: usize = 40;

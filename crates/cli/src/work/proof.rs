@@ -10,8 +10,9 @@ use windlass_app::{
 use crate::args::{ProofArgs, ProofFormat, VerifyArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{print, project};
+use crate::given::project;
 use crate::style::{Style, json_line, one_line, short};
+use crate::terminal::print;
 
 pub async fn proof(app: &App, args: &ProofArgs) -> Result<Exit, Failure> {
     if args.sign && args.format == ProofFormat::Markdown {

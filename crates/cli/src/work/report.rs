@@ -8,8 +8,8 @@ use windlass_app::{App, Document, OpenPull, PullReport, ReportLoop, ReportOutcom
 use crate::args::{PrArgs, ReportFormat, ReportsArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{json_line, warn};
+use crate::terminal::print;
 
 pub async fn report(app: &App, args: &ReportsArgs) -> Result<Exit, Failure> {
     let (json, document) = match &args.name {

@@ -7,8 +7,8 @@ use windlass_app::{App, RollbackLoop, RollbackReport, ShowLoop};
 use crate::args::RollbackArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
 use crate::style::{json_line, short};
+use crate::terminal::print;
 
 pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
     let id = app.find(args.name.get()).await?.id;

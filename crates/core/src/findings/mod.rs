@@ -19,13 +19,13 @@ use crate::ids::TurnKey;
 pub use place::PlaceError;
 
 /// So many audits with a finding open make it one that recurs.
-pub const RECURRING: u32 = 3;
+pub(crate) const RECURRING: u32 = 3;
 
 /// More open findings than this help nobody; a reviewer that continues has gone astray.
-pub const MOST_OPEN: usize = 500;
+pub(crate) const MOST_OPEN: usize = 500;
 
 /// In characters.
-pub const LONGEST_DESCRIPTION: usize = 8_000;
+pub(crate) const LONGEST_DESCRIPTION: usize = 8_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

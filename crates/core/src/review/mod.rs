@@ -18,10 +18,8 @@ pub use block::{
 };
 pub use coder::{CoderDecisions, coder_decisions, section_summary};
 pub use question::{MarkedQuestion, marked_questions};
-pub use report::{ALL_FEATURES_COMPLETE, Change, FeatureReport, Lint, Report, ReportedCommit, TestCounts};
-pub use texts::{
-    ask_acceptance_block, ask_again, ask_audit_block, ask_decisions, ask_report, ask_section_summary, ask_verdict,
-};
+pub use report::{Change, FeatureReport, Lint, Report, ReportedCommit, TestCounts};
+pub(crate) use texts::{ask_again, ask_audit_block, ask_decisions, ask_report, ask_verdict};
 pub use verdict::Verdict;
 
 use serde::{Deserialize, Serialize};

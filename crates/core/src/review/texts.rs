@@ -10,21 +10,14 @@ use super::block::FENCE;
 use super::report::ALL_FEATURES_COMPLETE;
 
 const AUDIT_BLOCK: &str = include_str!("texts/audit_block.md");
-const ACCEPTANCE_BLOCK: &str = include_str!("texts/acceptance_block.md");
 const VERDICT: &str = include_str!("texts/verdict.md");
 const DECISIONS: &str = include_str!("texts/decisions.md");
-const SECTION_SUMMARY: &str = include_str!("texts/section_summary.md");
 const REPORT: &str = include_str!("texts/report.md");
 const AGAIN: &str = include_str!("texts/again.md");
 
 /// For an auditor without tools: the review block. With sections it also sums up, and may adjust the plan.
 pub fn ask_audit_block(sectioned: bool) -> String {
     fill(AUDIT_BLOCK, context! { fence => FENCE, sectioned })
-}
-
-/// For an acceptor that answers in a block.
-pub fn ask_acceptance_block() -> String {
-    fill(ACCEPTANCE_BLOCK, context! { fence => FENCE })
 }
 
 /// For an acceptor that answers in words.
@@ -35,11 +28,6 @@ pub fn ask_verdict() -> String {
 /// For a coder whose work is audited.
 pub fn ask_decisions() -> String {
     fill(DECISIONS, context! {})
-}
-
-/// For whoever closes a section without a review block.
-pub fn ask_section_summary() -> String {
-    fill(SECTION_SUMMARY, context! {})
 }
 
 /// For a developer: the report of this iteration, or that all features are built.
@@ -71,10 +59,8 @@ mod tests {
         let texts = [
             ask_audit_block(true),
             ask_audit_block(false),
-            ask_acceptance_block(),
             ask_verdict(),
             ask_decisions(),
-            ask_section_summary(),
             ask_report(3),
             ask_again("it was cut off", &ask_verdict()),
         ];

@@ -11,15 +11,16 @@ mod history;
 mod message;
 mod settings;
 
-pub use answer::{clean_summary, cleanup_summary_tags, is_valid_summary, read_both};
+pub use answer::{clean_summary, read_both};
 pub use ask::{Question, ask_both, ask_message, ask_summary};
 pub use facts::from_facts;
-pub use history::{HISTORY_TOKENS, TRUNCATED, TurnHistory};
-pub use message::{fallback_message, files_display, read_message, task_display};
+use history::HISTORY_TOKENS;
+pub use history::TurnHistory;
+pub use message::{fallback_message, read_message};
 pub use settings::{EndpointSettings, Protocol, SummariserKind, SummariserSettings};
 
 pub const NO_ACTIONS: &str = "No significant actions in this iteration.";
-pub const INVALID_OUTPUT: &str = "Summary generation produced invalid output.";
+pub(crate) const INVALID_OUTPUT: &str = "Summary generation produced invalid output.";
 pub const GENERATION_FAILED: &str = "Summary generation failed";
 pub const NO_CLIENT: &str = "No summary (client not available)";
 

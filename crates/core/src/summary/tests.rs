@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::history::TRUNCATED;
+use super::message::{files_display, task_display};
 use super::*;
 use crate::agent::{AgentEvent, ErrorKind};
 use crate::text::{end_within, start_within, truncate_str};

@@ -3,7 +3,8 @@
 mod cut;
 pub(crate) mod markdown;
 
-pub use cut::{end_within, start_within, truncate_str};
+pub use cut::truncate_str;
+pub(crate) use cut::{end_within, start_within};
 pub(crate) use cut::{fits, without_controls};
 
 /// Counts tokens. It comes in, because a tokenizer's tables are nothing to carry in here.

@@ -31,9 +31,9 @@ pub use keys::{Completes, Flag, InProject, KEYS, Key, Options, Settings, Takes, 
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use profiles::{Profile, built_in_agents, profile_in};
+pub(crate) use recipe::PROJECT_RECIPES;
 pub use recipe::{
-    DefaultFor, DoneKind, Entry as RecipeEntry, POLICY_KEYS, PROJECT_RECIPES, Policies, PolicyKey, Recipe, RecipeFile,
-    RecipeSource, Recipes,
+    DefaultFor, DoneKind, Entry as RecipeEntry, Policies, PolicyKey, Recipe, RecipeFile, RecipeSource, Recipes,
 };
 pub use request::{RequestError, append, edit, write};
 pub use schema::{loop_schema, profile_schema, schema};
@@ -44,9 +44,8 @@ pub use spec::{
 pub use typescript::typescript;
 pub use usage::UsageError;
 pub use values::{
-    BranchTemplate, Commands, Days, Files, Folders, Gate, Gates, Globs, Hosts, Iterations, Locations, MergeBy, Millis,
-    Names, Occasion, Occasions, Percent, Processes, Promise, Returns, Sandbox, Size, Slots, Tokens, Usd, Value,
-    ValueError, Wait, Wake, Weight, Wishes,
+    BranchTemplate, Commands, Files, Gate, Gates, Globs, Iterations, Locations, MergeBy, Millis, Names, Occasion,
+    Percent, Processes, Promise, Sandbox, Size, Slots, Tokens, Usd, Value, ValueError, Wait, Weight,
 };
 
 use environment::language;

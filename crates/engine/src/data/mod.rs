@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use windlass_agents::PrivateFile;
 use windlass_core::ids::{LoopId, Role, TurnKey};
 
-use crate::socket::run_path;
+/// The longest path a Unix socket can have, less a margin.
+const LONGEST_PATH: usize = 100;
 
 /// The data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,6 +247,17 @@ impl TurnFiles {
     pub fn planted(&self) -> PathBuf {
         self.dir.join("planted")
     }
+}
+
+/// Where something called so lies among the sockets: with the data, or, if that is too long for a socket, in a
+/// directory of the user's for temporary files.
+pub(crate) fn run_path(data_root: &Path, name: &str) -> PathBuf {
+    let path = data_root.join("run").join(name);
+    if path.as_os_str().len() <= LONGEST_PATH {
+        return path;
+    }
+    let uid = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("windlass-{uid}")).join(name)
 }
 
 /// Makes a directory, and those above it, for the owner only.

@@ -8,6 +8,7 @@ use super::performing::Context;
 use super::shell::ShellRun;
 use super::{DriveError, judge, shell, workspace};
 use crate::data::{TurnFiles, private_files};
+use crate::engine::workspace_of;
 
 pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) -> Result<Input, DriveError> {
     let Some(spec) = state.spec.gates.get(gate.index) else {
@@ -69,7 +70,7 @@ async fn build_again(
 
 /// Whether no agent's work is in the commit: a fork starts from that of its parent, a continued loop from its own.
 fn is_base(state: &LoopState) -> Result<bool, DriveError> {
-    let base = workspace::handle(state)?.base_commit;
+    let base = workspace_of(state)?.base_commit;
     Ok(state.iteration == 0 && state.head_commit() == Some(base.as_str()))
 }
 

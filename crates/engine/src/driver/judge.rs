@@ -12,7 +12,7 @@ use windlass_workspace::{Judge, Keep, Save, Workspace, WorkspaceError};
 use super::performing::Context;
 use super::setup::Stage;
 use super::{DriveError, setup, workspace};
-use crate::engine::Engine;
+use crate::engine::{Engine, workspace_of};
 use crate::sandbox::{settle_caches, writable_by_agents};
 
 /// Where a command of the user's runs.
@@ -89,7 +89,10 @@ pub(super) async fn keep_before_agents(
     if !has_checkout(state) || state.spec.sandbox.is_off() || state.spec.gates.is_empty() {
         return Ok(None);
     }
-    let left_out = engine.workspaces.keep_before_agents(workspace, writable_by_agents(engine, state)).await?;
+    let left_out = engine
+        .workspaces
+        .keep_before_agents(workspace, writable_by_agents(&engine.command_environment(state), state))
+        .await?;
     let names = left_out.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     Ok((!left_out.is_empty()).then(|| {
         format!("gates start with empty copies of these sandbox_writable paths, which are too large or cannot be read: {names}")
@@ -103,7 +106,10 @@ pub(super) fn copies_lost(
     workspace: &Workspace,
 ) -> Result<Option<String>, WorkspaceError> {
     let needed = has_checkout(state) && !state.spec.sandbox.is_off() && !state.spec.gates.is_empty();
-    if !needed || writable_by_agents(engine, state).is_empty() || !workspace.lose_before_agents()? {
+    if !needed
+        || writable_by_agents(&engine.command_environment(state), state).is_empty()
+        || !workspace.lose_before_agents()?
+    {
         return Ok(None);
     }
     Ok(Some(
@@ -149,7 +155,7 @@ pub(super) async fn names_workspace(
 
 async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
     let root = engine.data.judge(&state.id.0);
-    Ok(engine.workspaces.judge(&workspace::handle(state)?, &root).await?)
+    Ok(engine.workspaces.judge(&workspace_of(state)?, &root).await?)
 }
 
 /// Runs the set-up on the base, once. The inner error is the user's.
@@ -162,7 +168,7 @@ pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<R
     if judge.is_set_up() || (spec.setup.is_empty() && spec.copy.is_empty()) {
         return Ok(Ok(judge));
     }
-    let base = workspace::handle(state)?.base_commit;
+    let base = workspace_of(state)?.base_commit;
     judge.reset("set-up", &base, Keep::Nothing).await?;
     if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone()), Stage::Base).await? {
         return Ok(Err(message));
@@ -180,7 +186,7 @@ fn reads_checkout(state: &LoopState, role: Role) -> bool {
 /// The checkout for reviewers. Its path is always the same, because agents know their sessions by it.
 async fn for_reviewers(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
     let root = engine.data.judge(&state.id.0);
-    Ok(engine.workspaces.reviewers_judge(&workspace::handle(state)?, &root).await?)
+    Ok(engine.workspaces.reviewers_judge(&workspace_of(state)?, &root).await?)
 }
 
 /// Where the agent of a turn works. A reviewer finds exactly the commit under review and what the set-up made.

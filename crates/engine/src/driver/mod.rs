@@ -22,7 +22,6 @@ mod workspace;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
 use windlass_core::sandbox::NetworkAccess;
@@ -31,55 +30,24 @@ use windlass_core::stop::Status;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::data::rubbish;
-use crate::engine::Engine;
-use crate::journal::{self, JournalError};
+use crate::engine::{Engine, workspace_of};
+pub use crate::failure::DriveError;
+use crate::journal;
 use crate::limits;
 use crate::loop_log;
 use crate::notify::Notifier;
 use crate::places::{Leave, Place};
 use crate::proxy::{Denied, Proxy, Upstream, host_list};
+use crate::sandbox::Ground;
 use crate::socket::Line;
 use crate::view::catalogue_entry;
 pub use merge_gates::{Candidates, FreshRun, RedGate};
 pub(crate) use merge_gates::{SET_UP, judge_afresh, judge_merge};
-pub use performing::Told;
 use performing::{Performing, Report};
 pub(crate) use queueing::Queueing;
 use windlass_faults as faults;
-use windlass_store::{Append, StoreError};
-use windlass_workspace::WorkspaceError;
-pub(crate) use workspace::{handle as workspace_handle, opening as workspace_opening, request as workspace_request};
-
-/// Why a driver gave up. The loop stays as the journal has it and can be resumed.
-#[derive(Debug, Error)]
-pub enum DriveError {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-    #[error("cannot start the agent")]
-    Launch(#[from] windlass_agents::LaunchError),
-    #[error("cannot supervise the agent")]
-    Supervise(#[from] windlass_supervise::StartError),
-    #[error(transparent)]
-    Sandbox(#[from] crate::sandbox::SandboxError),
-    #[error("the disk of {path} is full")]
-    DiskFull { path: String },
-    #[error("cannot read or write the transcript {path}")]
-    Transcript {
-        path: String,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("cannot lock the slots of running loops")]
-    Places(#[source] std::io::Error),
-    #[error("{0}")]
-    NotTried(windlass_core::trouble::Trouble),
-    #[error("a part of the engine stopped unexpectedly: {0}")]
-    Lost(String),
-}
+use windlass_store::Append;
+pub(crate) use workspace::{opening as workspace_opening, request as workspace_request};
 
 /// How a driver left its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +65,11 @@ pub(crate) enum Tidying {
     Waits,
     /// Nobody: a command wants its answer. The next process removes what is left.
     GoesOn,
+}
+
+/// Where the loop's processes run.
+fn ground<'a>(engine: &'a Engine, state: &'a LoopState) -> Ground<'a> {
+    Ground::of(&engine.data, &engine.env, state, workspace_of(state).ok())
 }
 
 /// What the machine decided, and when.
@@ -191,12 +164,12 @@ impl Driver {
     /// Lets go of what a loop has on the machine while it is driven.
     fn release_files(&self) {
         limits::release(&self.state.id);
-        if let Ok(workspace) = workspace_handle(&self.state) {
+        if let Ok(workspace) = workspace_of(&self.state) {
             self.engine.workspaces.rest(&workspace);
         }
         if self.state.status().is_ended() {
             set_temp_aside(&self.engine, &self.state);
-            if let Ok(workspace) = workspace_handle(&self.state) {
+            if let Ok(workspace) = workspace_of(&self.state) {
                 self.engine.workspaces.release(&workspace);
             }
         }

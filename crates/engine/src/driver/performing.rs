@@ -11,6 +11,7 @@ use windlass_core::trouble::{Trouble, TroubleKind};
 use super::live::LiveAgents;
 use super::{DriveError, gate, judge, review, setup, summary, turn, workspace};
 use crate::engine::Engine;
+use crate::outside::Told;
 use crate::socket::Line;
 
 /// Which effect a task performs. A turn that runs and a turn that is being ended are the same task.
@@ -77,27 +78,6 @@ struct Task {
     handle: JoinHandle<()>,
     /// Gives up what it does.
     abort: AbortHandle,
-}
-
-/// What a task needs to know and to say, for a machine that is simulated.
-pub struct Told(Context);
-
-impl std::fmt::Debug for Told {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Told").finish_non_exhaustive()
-    }
-}
-
-impl Told {
-    /// Reports something on the way.
-    pub fn tell(&self, input: Input) {
-        self.0.tell(input);
-    }
-
-    /// Returns once the effect has to come to an end.
-    pub async fn ended(&mut self) {
-        self.0.ended().await;
-    }
 }
 
 /// What a task needs to know and to say.
@@ -237,11 +217,17 @@ impl Performing {
     }
 }
 
+/// The same for a machine that is simulated.
+fn told(context: Context) -> Told {
+    let end = context.end.clone();
+    Told::new(move |input| context.tell(input), end)
+}
+
 async fn perform(context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
     if let Some(outside) = context.engine.outside.clone()
         && !matches!(effect, Effect::SetTimer { .. })
     {
-        return outside.perform(Told(context), &state, effect).await;
+        return outside.perform(told(context), &state, effect).await;
     }
     if context.engine.station.is_none() || !may_commit(&effect) {
         return perform_here(context, state, effect).await;

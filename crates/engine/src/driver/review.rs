@@ -10,8 +10,8 @@ use windlass_core::prompt::{Changes, Facts};
 
 use super::DriveError;
 use super::performing::Context;
-use super::workspace::{checkpoint_report, handle, mode, unwanted};
-use crate::engine::Engine;
+use super::workspace::{checkpoint_report, mode, unwanted};
+use crate::engine::{Engine, workspace_of};
 use crate::tools::SOCKET_VARIABLE;
 use windlass_faults as faults;
 use windlass_workspace::CheckpointRequest;
@@ -26,7 +26,7 @@ pub(super) async fn facts(context: &Context, state: &LoopState, turn: TurnKey) -
         return Ok(Facts { changes: None, tools });
     }
     let Some((from, to)) = span(state) else { return Ok(Facts { changes: None, tools }) };
-    let seen = context.engine.workspaces.between(&handle(state)?, &from, &to, LONGEST_DIFF).await?;
+    let seen = context.engine.workspaces.between(&workspace_of(state)?, &from, &to, LONGEST_DIFF).await?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let changes = Changes {
         from: short(&from),
@@ -83,7 +83,7 @@ fn short(commit: &str) -> String {
 
 /// Closes a section with a commit of its own, empty if nothing is left to commit.
 pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> Result<Input, DriveError> {
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let review = state.review.as_ref().ok_or_else(|| DriveError::Lost("the loop has no review".into()))?;
     let title = review.section().map(|section| section.title.clone()).unwrap_or_default();
     let turn = review.last.as_ref().map_or_else(|| TurnKey::first(state.iteration, Role::Auditor), |(turn, _)| *turn);
@@ -110,7 +110,7 @@ pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> R
 
 /// Takes back what came after a commit; it stays reachable.
 pub(super) async fn undo(context: Context, state: &LoopState, commit: String) -> Result<Input, DriveError> {
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let save_as = workspace.keep_ref("post-action", &state.iteration.to_string());
     faults::point("undo.before");
     let restored = context.engine.workspaces.rollback(&workspace, &commit, &save_as).await?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::engine::workspace_of;
 use windlass_core::machine::{Input, LoopState, WorkspaceFailure};
 
 use super::judge::{self, Place};
@@ -33,7 +34,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
     Ok(match made {
         Ok(()) => {
             leave_out_made(&context, state).await?;
-            context.engine.workspaces.note_present(&workspace::handle(state)?).await?;
+            context.engine.workspaces.note_present(&workspace_of(state)?).await?;
             Input::SetUp
         }
         Err(message) => Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } },
@@ -44,7 +45,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
 async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), DriveError> {
     let Some(head) = state.head_commit().filter(|_| !state.spec.workspace.setup.is_empty()) else { return Ok(()) };
     let workspaces = &context.engine.workspaces;
-    let workspace = workspace::handle(state)?;
+    let workspace = workspace_of(state)?;
     let changed = workspaces.changed_since(&workspace, head, &[]).await?;
     let made: Vec<String> = changed
         .iter()

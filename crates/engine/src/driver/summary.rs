@@ -15,9 +15,9 @@ use windlass_core::usage::UsageByModel;
 use windlass_supervise::{ContainmentRequest, Ended, ShimSpec};
 
 use super::performing::Context;
-use super::{DriveError, transcript_error, workspace};
+use super::{DriveError, ground, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
-use crate::sandbox::{Confined, Ground};
+use crate::sandbox::Confined;
 use crate::summariser::{self, Material, TurnHistory, Written};
 use crate::tokens;
 use crate::transcript::exchange::{self, Exchange};
@@ -130,7 +130,7 @@ async fn ask(
         }
     };
     let transcript = exchange.finish().await.map_err(unreadable)?;
-    Ground::of(&engine, state).keep_logins(WHO);
+    ground(&engine, state).keep_logins(WHO);
     let exit = record.as_ref().and_then(|record| match &record.ended {
         Ended::Exited { code } => Some(windlass_agents::Exit::Code(*code)),
         Ended::Signaled { signal } => Some(windlass_agents::Exit::Signal(*signal)),
@@ -189,7 +189,7 @@ fn shim(
         own_places: windlass_agents::own_places(&agent.profile, &launch.command.env, &launch.command.cwd),
         credentials: false,
     };
-    let ground = Ground::of(engine, state);
+    let ground = ground(engine, state);
     let sandbox = ground.confine(&mut launch.command, confined).map_err(|error| error.to_string())?;
     let spec = ShimSpec {
         command: launch.command,

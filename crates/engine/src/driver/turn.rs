@@ -20,11 +20,11 @@ use super::judge::{self, Place};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
-use super::{DriveError, review, transcript_error, trouble, workspace};
+use super::{DriveError, ground, review, transcript_error, trouble, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::limits;
-use crate::sandbox::{Confined, Ground, Missed, SandboxError};
+use crate::sandbox::{Confined, Missed, SandboxError};
 use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
 use windlass_faults as faults;
 
@@ -160,7 +160,7 @@ impl Job<'_> {
         started_at: jiff::Timestamp,
     ) -> Result<TurnReport, JobError> {
         faults::point("turn.closed");
-        Ground::of(&self.engine, self.state).keep_logins(self.turn.role.name());
+        ground(&self.engine, self.state).keep_logins(self.turn.role.name());
         let took = self.engine.clock.now().as_millisecond() - started_at.as_millisecond();
         let mut report =
             followed.reading.report(context, followed.record.as_ref(), u64::try_from(took).unwrap_or(0))?;
@@ -275,7 +275,7 @@ impl Job<'_> {
 
     fn sandbox(&self, command: &mut CommandSpec) -> Result<Option<SandboxPolicy>, SandboxError> {
         let profile = &self.state.agent(self.turn.role).profile;
-        let ground = Ground::of(&self.engine, self.state);
+        let ground = ground(&self.engine, self.state);
         let confined = Confined {
             who: self.turn.role.name(),
             // What it writes into a checkout of its own is thrown away.

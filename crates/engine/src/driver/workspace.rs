@@ -14,7 +14,7 @@ use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 use super::performing::Context;
 use super::{DriveError, judge};
 use crate::data::TurnFiles;
-use crate::engine::Engine;
+use crate::engine::{Engine, workspace_of};
 use windlass_faults as faults;
 use windlass_workspace::git::{Change, MovedRef, RefsSeen};
 use windlass_workspace::{
@@ -99,20 +99,13 @@ fn leads_back(engine: &Engine, state: &LoopState, workspace: &Workspace) -> Opti
     })
 }
 
-pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
-    let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
-    serde_json::from_value(known.handle.clone())
-        .map(Workspace::of_this_version)
-        .map_err(|error| DriveError::Lost(format!("cannot read the workspace's record: {error}")))
-}
-
 pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) -> Result<Input, DriveError> {
     faults::point("workspace.before_open");
     let Some(known) = &state.workspace else {
         let opened = context.engine.workspaces.create(&request(&context.engine, state)).await?;
         return Ok(Input::WorkspaceOpened { opening: opening(&context.engine, state, opened).await? });
     };
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let how = match restore {
         Restore::Keep => Reopen::Keep,
         Restore::Reset { commit, cut_turn } => {
@@ -182,7 +175,7 @@ fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
 /// Whether the loop's files are gone, with more than its commits hold: another machine has them, or somebody removed
 /// them. Then the loop moved, which is journalled before the workspace is made again.
 pub(super) async fn is_lost(engine: &Engine, state: &LoopState) -> bool {
-    let (Ok(workspace), true) = (handle(state), state.can_move()) else { return false };
+    let (Ok(workspace), true) = (workspace_of(state), state.can_move()) else { return false };
     if workspace.dir.exists() {
         return false;
     }
@@ -210,7 +203,7 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<
     if state.workspace.is_none() || state.is_external() {
         return Ok(None);
     }
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let reopened = match engine.workspaces.reopen(&workspace, &Reopen::Keep).await {
         Ok(reopened) => reopened,
         Err(error) => return missing(error).map(|failure| Some(Input::WorkspaceFailed { failure })),
@@ -224,7 +217,7 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<
 
 /// Commits what the turn left on disk.
 pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let known = state.workspace.as_ref();
     let request = CheckpointRequest {
         loop_name: state.name.clone(),
@@ -326,7 +319,7 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
         save_as: None,
         never_commit: state.spec.workspace.copy.clone(),
     };
-    let restored = context.engine.workspaces.restore_to(&handle(state)?, &request).await?;
+    let restored = context.engine.workspaces.restore_to(&workspace_of(state)?, &request).await?;
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
 }
 
@@ -342,7 +335,7 @@ pub(super) async fn before_turn(
     if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
         return Ok(Vec::new());
     }
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let own = state.agent(turn.role).profile.places.as_ref().map(ProfilePlaces::own_globs).unwrap_or_default();
     if !own.is_empty() {
         context.engine.workspaces.leave_out(&workspace, &own)?;
@@ -366,7 +359,7 @@ pub(super) async fn before_command(
         return Ok(Vec::new());
     }
     let sandboxed = !state.spec.sandbox.is_off();
-    Ok(vec![git_settings(context, &handle(state)?, sandboxed, files).await?])
+    Ok(vec![git_settings(context, &workspace_of(state)?, sandboxed, files).await?])
 }
 
 async fn git_settings(
@@ -434,12 +427,12 @@ pub(super) fn leave_out(context: &Context, state: &LoopState) -> Result<(), Driv
     if copied.is_empty() {
         return Ok(());
     }
-    Ok(context.engine.workspaces.leave_out(&handle(state)?, copied)?)
+    Ok(context.engine.workspaces.leave_out(&workspace_of(state)?, copied)?)
 }
 
 /// The files that differ from the last checkpoint, by name.
 pub(super) async fn changed(context: &Context, state: &LoopState) -> Result<Vec<String>, DriveError> {
-    let workspace = handle(state)?;
+    let workspace = workspace_of(state)?;
     let since = state.head_commit().unwrap_or(&workspace.base_commit).to_owned();
     let copied = &state.spec.workspace.copy;
     let files = context.engine.workspaces.changed_since(&workspace, &since, copied).await?;

@@ -92,7 +92,7 @@ pub async fn drive(
 }
 
 /// Drives a loop that this process holds.
-pub async fn drive_held(
+pub(crate) async fn drive_held(
     engine: &Arc<Engine>,
     mut held: Held,
     reopen: bool,
@@ -176,7 +176,7 @@ pub async fn measure(engine: &Engine, id: &LoopId) -> Result<Option<DiffSize>, E
 
 /// Removes the workspace of a loop that has ended. Its branch stays, and what no branch has is saved under refs, which are
 /// returned.
-pub async fn drop_workspace(engine: &Arc<Engine>, id: &LoopId) -> Result<Vec<String>, EngineError> {
+pub(crate) async fn drop_workspace(engine: &Arc<Engine>, id: &LoopId) -> Result<Vec<String>, EngineError> {
     let (_keep, shutdown) = watch::channel(false);
     let held = loop {
         match engine.take(id).await {

@@ -13,7 +13,8 @@ use windlass_core::ids::LoopId;
 use super::driver::told;
 use super::queue_view::QueueView;
 use super::{Kind, Performance, member};
-use crate::engine::{Engine, EngineError, NewLoop};
+use crate::engine::{Engine, EngineError};
+use crate::loops::NewLoop;
 use windlass_faults as faults;
 use windlass_store::StoreError;
 

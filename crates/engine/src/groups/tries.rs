@@ -9,7 +9,8 @@ use windlass_core::group::{GroupKind, GroupStatus, LoopReport, Membership};
 use windlass_core::ids::LoopId;
 
 use super::{HeldGroup, Kind, Performance, member};
-use crate::engine::{Engine, EngineError, NewLoop};
+use crate::engine::{Engine, EngineError};
+use crate::loops::NewLoop;
 use crate::notify::GroupNews;
 use crate::trust::Consent;
 use windlass_faults as faults;

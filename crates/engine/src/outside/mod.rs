@@ -4,7 +4,6 @@
 //! driver, the drivers of groups, leases and commands run unchanged on one thread with simulated time.
 
 mod fleet;
-mod reach;
 mod station;
 mod transcripts;
 
@@ -19,11 +18,9 @@ use windlass_core::machine::{Effect, Input, LoopState};
 use windlass_core::residue::Leftover;
 use windlass_store::Seat;
 
-use crate::driver::DriveError;
-pub use crate::driver::Told;
+use crate::failure::DriveError;
 use crate::socket::Listening;
 pub use fleet::{FleetQueue, LimitView, QueuedView, WaitsFor, WorkerView};
-pub(crate) use station::Submission;
 pub use station::{Station, Wait};
 pub use transcripts::Transcripts;
 
@@ -59,4 +56,33 @@ pub trait Outside: fmt::Debug + Send + Sync {
 
     /// A slot, once one is free.
     async fn wait_for_place(&self) -> Box<dyn Any + Send + Sync>;
+}
+
+/// What an effect hears and says while it is performed.
+pub struct Told {
+    tell: Box<dyn Fn(Input) + Send + Sync>,
+    end: watch::Receiver<bool>,
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}
+
+impl Told {
+    pub(crate) fn new(tell: impl Fn(Input) + Send + Sync + 'static, end: watch::Receiver<bool>) -> Self {
+        Self { tell: Box::new(tell), end }
+    }
+
+    /// Reports something on the way.
+    pub fn tell(&self, input: Input) {
+        (self.tell)(input);
+    }
+
+    /// Returns once the effect has to come to an end.
+    pub async fn ended(&mut self) {
+        // A sender that is dropped means the same.
+        let _ = self.end.wait_for(|end| *end).await;
+    }
 }

@@ -7,10 +7,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use windlass_core::ids::{LoopId, TurnKey};
-use windlass_core::machine::LoopState;
 
-use crate::driver::DriveError;
-use crate::engine::Engine;
+use crate::failure::DriveError;
 
 /// How transcripts reach other machines, and come from them.
 #[async_trait]
@@ -23,27 +21,4 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
 
     /// Brings what was shipped of a turn to this machine. Costs little if it is here already.
     async fn fetch(&self, id: &LoopId, turn: TurnKey) -> Result<(), DriveError>;
-}
-
-impl Engine {
-    pub(crate) fn begin_shipping(&self, state: &LoopState, turn: TurnKey) {
-        if let Some(station) = &self.station {
-            station.begin(&state.id, turn);
-        }
-    }
-
-    pub(crate) async fn flush_turn(&self, state: &LoopState, turn: TurnKey) -> Result<(), DriveError> {
-        match &self.station {
-            Some(station) => station.flush(&state.id, turn).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Brings the files of a turn to this machine, if another one has them.
-    pub async fn fetch_turn(&self, id: &LoopId, turn: TurnKey) -> Result<(), DriveError> {
-        match &self.station {
-            Some(station) => station.fetch(id, turn).await,
-            None => Ok(()),
-        }
-    }
 }

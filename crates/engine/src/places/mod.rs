@@ -23,7 +23,7 @@ use crate::data::private_dir;
 pub use drain::{Drain, Leave};
 
 /// Loops that run immediately if nobody says another number.
-pub const DEFAULT_MAX_RUNNING: u32 = 8;
+pub(crate) const DEFAULT_MAX_RUNNING: u32 = 8;
 /// The kernel may report that a killed process closed its files just before it releases their locks.
 const RELEASED_AFTER: Duration = Duration::from_millis(50);
 /// What the names of the files in line start with.

@@ -27,7 +27,7 @@ pub use upstream::Upstream;
 pub(crate) use hosts::host_list;
 
 /// The port on a sandbox's own loopback behind which the proxy is found.
-pub const PORT_INSIDE: u16 = 43_128;
+pub(crate) const PORT_INSIDE: u16 = 43_128;
 /// More at once wait for each other.
 const MOST_CONNECTIONS: usize = 256;
 /// A client that says nothing, a server that does not answer.

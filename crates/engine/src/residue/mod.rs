@@ -1,35 +1,32 @@
 //! Checks whether a loop left anything on the machine when it pauses or ends.
 //!
 //! Nothing here is about what the loop made: its workspace, its branch and its transcripts are kept. It is about what
-//! should have gone with its processes. Invariant: looking changes nothing; only [`Engine::remove_residue`] does.
+//! should have gone with its processes. Invariant: looking changes nothing; only `remove` does.
 
 mod listening;
 mod mounts;
 mod processes;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use windlass_core::ids::LoopId;
-use windlass_core::machine::{Input, LoopState};
+use windlass_core::machine::LoopState;
 use windlass_core::residue::{Leftover, LeftoverKind};
 use windlass_core::spec::WorkspaceKind;
-use windlass_core::stop::Status;
 use windlass_supervise::docker::{find_containers, remove_containers};
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::limits;
 use crate::ports::PortRange;
 use processes::Seen;
-use windlass_store::ListFilter;
 
 /// The variable by which every process of a loop is told, whatever it was started for.
-pub const LOOP_TAG: &str = "WINDLASS_LOOP_ID";
+pub(crate) const LOOP_TAG: &str = "WINDLASS_LOOP_ID";
 
 /// Where things of a loop may be.
 #[derive(Debug, Clone)]
-struct Places {
+pub(crate) struct Places {
     id: LoopId,
     /// The directory that the loop's processes worked in, if it is the loop's own.
     workspace: Option<PathBuf>,
@@ -47,43 +44,11 @@ struct Places {
 impl Engine {
     /// What is left of a loop that nobody drives, or whose driver has ended all it had under way.
     pub async fn residue(&self, state: &LoopState) -> Vec<Leftover> {
-        let places = self.places(state);
+        let places = self.places_of(state);
         tokio::task::spawn_blocking(move || look(&places)).await.unwrap_or_default()
     }
 
-    /// Loops that nobody drives and of which something is left, each with what it is.
-    pub async fn all_residue(&self) -> Result<Vec<(LoopState, Vec<Leftover>)>, EngineError> {
-        let mut found = Vec::new();
-        for listed in self.store.list(ListFilter::default()).await? {
-            if listed.is_driven() {
-                continue;
-            }
-            let state = crate::journal::load(self.store.as_ref(), &LoopId(listed.entry.id.clone())).await?;
-            let left = self.residue(&state).await;
-            if !left.is_empty() {
-                found.push((state, left));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Ends and removes what is left of a loop that nobody drives; what could not be is returned, and journalled.
-    pub async fn remove_residue(self: &Arc<Self>, id: &LoopId) -> Result<Vec<Leftover>, EngineError> {
-        let mut held = self.take(id).await?;
-        let places = self.places(&held.state);
-        let left = tokio::task::spawn_blocking(move || {
-            remove(&places);
-            look(&places)
-        });
-        let left = left.await.unwrap_or_default();
-        if let Status::Ended { .. } | Status::Paused { .. } = held.state.status() {
-            self.apply(&mut held, &Input::ResidueChecked { left: left.clone() }).await?;
-        }
-        self.release(held).await?;
-        Ok(left)
-    }
-
-    fn places(&self, state: &LoopState) -> Places {
+    pub(crate) fn places_of(&self, state: &LoopState) -> Places {
         let own = match state.spec.workspace.kind {
             WorkspaceKind::Clone => true,
             WorkspaceKind::InPlace | WorkspaceKind::External => false,
@@ -102,7 +67,7 @@ impl Engine {
     }
 }
 
-fn look(places: &Places) -> Vec<Leftover> {
+pub(crate) fn look(places: &Places) -> Vec<Leftover> {
     let mut left = Vec::new();
     let clean = || "windlass clean".to_owned();
     let processes = processes::of_loop(places);
@@ -163,7 +128,7 @@ fn unfinished(places: &Places) -> Vec<PathBuf> {
     of_loop.map(|entry| entry.path()).collect()
 }
 
-fn remove(places: &Places) {
+pub(crate) fn remove(places: &Places) {
     if let Err(error) = windlass_supervise::sweep(LOOP_TAG, &places.id.0) {
         tracing::warn!(loop_id = %places.id, %error, "cannot find leftover processes");
     }

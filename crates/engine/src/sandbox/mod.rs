@@ -29,7 +29,6 @@ use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
-use crate::engine::Engine;
 use crate::proxy::{PORT_INSIDE, host_list};
 pub(crate) use missed::Missed;
 use places::Places;
@@ -102,14 +101,13 @@ pub(crate) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    pub(crate) fn of(engine: &'a Engine, state: &'a LoopState) -> Self {
-        Self {
-            data: &engine.data,
-            env: &engine.env,
-            loop_id: &state.id.0,
-            spec: &state.spec.sandbox,
-            workspace: crate::driver::workspace_handle(state).ok(),
-        }
+    pub(crate) fn of(
+        data: &'a DataDir,
+        env: &'a BTreeMap<String, String>,
+        state: &'a LoopState,
+        workspace: Option<Workspace>,
+    ) -> Self {
+        Self { data, env, loop_id: &state.id.0, spec: &state.spec.sandbox, workspace }
     }
 
     /// For an agent that is called outside any loop, in a directory of its own.
@@ -446,9 +444,8 @@ fn own_place(places: &mut Places, private: &mut Private, place: &OwnPlace, copie
 }
 
 /// What agents of a loop may write outside the workspace and is there, with the name under which gates have it as it was
-/// before.
-pub(crate) fn writable_by_agents(engine: &Engine, state: &LoopState) -> Vec<(String, PathBuf)> {
-    let env = engine.command_environment(state);
+/// before. `env` is that of the loop's commands.
+pub(crate) fn writable_by_agents(env: &BTreeMap<String, String>, state: &LoopState) -> Vec<(String, PathBuf)> {
     let home = env.get("HOME").map(PathBuf::from).filter(|home| home.parent().is_some());
     let paths = state.spec.sandbox.writable.iter().map(|path| from_home(path, home.as_deref()));
     paths.filter_map(|path| Some((private::one_name(&path), path.canonicalize().ok()?))).collect()

@@ -67,7 +67,7 @@ const KEPT_TEXT: usize = 1024;
 const KEPT_COUNTS: usize = 16 * 1024;
 
 /// The tokens of a text that is likely to be counted again.
-pub fn count_again(text: &str) -> usize {
+pub(crate) fn count_again(text: &str) -> usize {
     if text.len() > KEPT_TEXT {
         return count(text);
     }
@@ -99,11 +99,6 @@ pub fn count(text: &str) -> usize {
 /// Whether a text is within a budget. A token is at least a byte, so a short text needs no tokenizer.
 pub fn fits(text: &str, budget: usize) -> bool {
     text.len() <= budget || count(text) <= budget
-}
-
-/// Whether the tables are in memory.
-pub fn is_loaded() -> bool {
-    LazyLock::get(&TOKENIZER).is_some()
 }
 
 /// Where the next piece ends: before the last word that does not fit, or in the middle of one without end.

@@ -83,7 +83,7 @@ pub struct Place {
 
 /// Turns a turn's bytes into neutral events.
 #[derive(Debug)]
-pub struct TranscriptReader {
+pub(crate) struct TranscriptReader {
     stdout: Tail,
     stderr: Tail,
     session: Box<dyn Session>,
@@ -227,11 +227,6 @@ impl TranscriptReader {
         self.session.spins()
     }
 
-    /// How far into standard output this reader is.
-    pub fn stdout_offset(&self) -> u64 {
-        self.stdout.offset
-    }
-
     /// The output is at its end.
     pub fn finish(&mut self) -> Vec<AgentEvent> {
         let mut events = Vec::new();
@@ -280,7 +275,7 @@ fn keep_end(said: &mut String, text: &str, longest: usize) {
 
 /// Gathers from a turn's events what is journalled of it.
 #[derive(Debug)]
-pub struct TurnWatcher {
+pub(crate) struct TurnWatcher {
     claim: ClaimDetector,
     session: Option<String>,
     usage: UsageByModel,

@@ -16,10 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, watch};
 use windlass_store::Seat;
 
-use crate::data::private_dir;
-
-/// The longest path a Unix socket can have, less a margin.
-const LONGEST_PATH: usize = 100;
+use crate::data::{private_dir, run_path};
 
 /// What one driver and its listeners share.
 #[derive(Debug)]
@@ -190,17 +187,6 @@ fn remove_dead(dir: &Path) {
             let _ = std::fs::remove_file(&path);
         }
     }
-}
-
-/// Where something called so lies among the sockets: with the data, or, if that is too long for a socket, in a
-/// directory of the user's for temporary files.
-pub(crate) fn run_path(data_root: &Path, name: &str) -> PathBuf {
-    let path = data_root.join("run").join(name);
-    if path.as_os_str().len() <= LONGEST_PATH {
-        return path;
-    }
-    let uid = rustix::process::getuid().as_raw();
-    std::env::temp_dir().join(format!("windlass-{uid}")).join(name)
 }
 
 /// Makes a directory for the owner only; one that is open to others is refused.

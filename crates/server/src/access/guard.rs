@@ -5,6 +5,8 @@
 //! 3. The API wants a session or the master token as a bearer, or a ticket for a download. Cookies are not read.
 //! 4. Guesses and changes come at a bounded rate.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -14,7 +16,6 @@ use futures_util::StreamExt;
 use jiff::Timestamp;
 
 use super::login::{Caller, Logins, Register, Tickets};
-use crate::app::App;
 use windlass_app::{Kind, Problem};
 
 use super::rate::Rate;
@@ -215,15 +216,15 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     let api = is_api(request.uri().path());
-    let mut response = match app.guard.admit(&request) {
-        Ok(caller) => match app.guard.elsewhere(&request) {
+    let mut response = match guard.admit(&request) {
+        Ok(caller) => match guard.elsewhere(&request) {
             Some(place) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, place)]).into_response(),
             None => {
                 request.extensions_mut().insert(caller.clone());
                 let response = next.run(request).await;
-                if let Caller::Session(id) = caller { while_it_lives(&app, id, response) } else { response }
+                if let Caller::Session(id) = caller { while_it_lives(guard, id, response) } else { response }
             }
         },
         // A body that is too large is told from a head that is.
@@ -243,14 +244,13 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
 }
 
 /// Ends a stream of events when its session is revoked. Looked at before anything is sent, heartbeats too.
-fn while_it_lives(app: &App, id: String, response: Response) -> Response {
+fn while_it_lives(guard: Arc<Guard>, id: String, response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
         return response;
     }
-    let app = app.clone();
     let (parts, body) = response.into_parts();
-    let lives = move |_: &_| std::future::ready(app.guard.register.lives(&id));
+    let lives = move |_: &_| std::future::ready(guard.register.lives(&id));
     Response::from_parts(parts, Body::from_stream(body.into_data_stream().take_while(lives)))
 }
 

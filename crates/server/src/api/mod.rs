@@ -1,12 +1,15 @@
 //! The routes, each once: this table makes the router and, in a test, the OpenAPI document.
 
-pub(crate) mod ask;
+mod ask;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
-pub(crate) mod pages;
-pub(crate) mod turns;
+mod pages;
+mod sse;
+mod turns;
+mod watching;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Json;
@@ -34,8 +37,6 @@ use crate::access::guard;
 use crate::access::login;
 use crate::access::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
 use crate::app::App;
-use crate::feeds::board;
-use crate::feeds::sse;
 use crate::http::refused::Refused;
 use openapi::Route;
 
@@ -135,7 +136,7 @@ fn of_this_machine(table: Table) -> Table {
             Route::get("/api/events", "Live stream of loops whenever they change, and of groups as events named `group`; `after=now` skips the current state")
                 .query::<FeedQuery>()
                 .streams::<LoopSummary>(),
-            get(board::events),
+            get(watching::events),
         )
         .show::<AgentsOf>(Route::get("/api/agents", "Installed agents, as in `agents --json`"))
         .ask::<AddAgent>(Route::post("/api/agents/add", "Add the profile of an agent to the user's settings file"))
@@ -292,7 +293,7 @@ pub(crate) fn router(app: App) -> Router {
         .router
         .fallback(fallback)
         .method_not_allowed_fallback(wrong_method)
-        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app.guard), guard::guard))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(app)
 }

@@ -4,25 +4,15 @@
 //! is sent once. Nothing is queued for a subscriber: the board remembers which change was a loop's last, and that is all.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
-use serde::Serialize;
 use tokio::sync::watch;
 use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::feed::LastWords;
 use windlass_store::{LOOP, ListFilter, Listed, Rows};
 
-use super::sse::{HEARTBEAT, stream};
-use crate::app::{App, Subscribed};
-use crate::http::extract::Query;
-use crate::http::refused::Refused;
-use windlass_app::{FeedQuery, LoopSummary, last_words, summary};
+use windlass_app::last_words;
 
 /// The catalogue is checked so often at most.
 const CALM: Duration = Duration::from_millis(100);
@@ -61,9 +51,9 @@ struct Marks {
 #[derive(Debug)]
 pub(crate) struct Board {
     /// Tells ids of this server from those of an earlier one.
-    boot: String,
+    pub(crate) boot: String,
     marks: Arc<Mutex<Marks>>,
-    news: watch::Receiver<u64>,
+    pub(crate) news: watch::Receiver<u64>,
 }
 
 impl Board {
@@ -76,7 +66,7 @@ impl Board {
     }
 
     /// The loops that changed after this, in the order of their changes.
-    fn changed_since(&self, after: u64) -> Vec<(u64, String)> {
+    pub(crate) fn changed_since(&self, after: u64) -> Vec<(u64, String)> {
         let marks = self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut changed: Vec<_> =
             marks.loops.iter().filter(|(_, (at, _))| *at > after).map(|(id, (at, _))| (*at, id.clone())).collect();
@@ -84,16 +74,16 @@ impl Board {
         changed
     }
 
-    fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).last
     }
 
-    fn words(&self, id: &str) -> Option<String> {
+    pub(crate) fn words(&self, id: &str) -> Option<String> {
         let marks = self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         marks.loops.get(id).and_then(|(_, seen)| seen.words.clone())
     }
 
-    fn place(&self, said: Option<&str>) -> Option<u64> {
+    pub(crate) fn place(&self, said: Option<&str>) -> Option<u64> {
         let (boot, number) = said?.split_once('-')?;
         (boot == self.boot).then(|| number.parse().ok())?
     }
@@ -193,98 +183,4 @@ async fn spoken(
     let words = speech.words.clone();
     speeches.insert(listed.entry.id.clone(), speech);
     words
-}
-
-pub(crate) async fn events(
-    State(app): State<App>,
-    Query(query): Query<FeedQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let said = headers.get("last-event-id").and_then(|value| value.to_str().ok()).or(query.after.as_deref());
-    // `after=now`: the list was just fetched, only what changes from here on is wanted.
-    let after = match said {
-        Some("now") => app.board.last(),
-        said => app.board.place(said).unwrap_or(0),
-    };
-    let watching = Watching {
-        news: app.board.news.clone(),
-        shutdown: app.shutdown.clone(),
-        after,
-        first: true,
-        _counted: app.subscribed(),
-        app,
-    };
-    Ok(stream(futures_util::stream::unfold(watching, |mut watching| async move {
-        let part = watching.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(part.into()), watching))
-    })))
-}
-
-struct Watching {
-    app: App,
-    news: watch::Receiver<u64>,
-    shutdown: watch::Receiver<bool>,
-    after: u64,
-    first: bool,
-    _counted: Subscribed,
-}
-
-/// That a group changed. What is new is asked for by its kind.
-#[derive(Debug, Serialize)]
-struct GroupChanged<'a> {
-    id: &'a str,
-    kind: &'a str,
-    project: &'a str,
-    name: &'a str,
-    status: &'a str,
-}
-
-impl Watching {
-    /// A loop as it is now. A group is an event of another name, so that readers of loops pass over it.
-    async fn item(&self, id: &str) -> Option<String> {
-        let row = self.app.engine.store.get(id).await.ok()??;
-        if row.entry.kind == LOOP {
-            let listed = self.app.local.found(id).await.ok()?;
-            let row = summary(&self.app.engine, &listed).ok()?;
-            let row = LoopSummary { last_words: self.app.board.words(id), ..row };
-            return Some(format!("data: {}", serde_json::to_string(&row).ok()?));
-        }
-        let entry = &row.entry;
-        let changed = GroupChanged {
-            id: &entry.id,
-            kind: &entry.kind,
-            project: &entry.project,
-            name: &entry.name,
-            status: status_word(&row),
-        };
-        Some(format!("event: group\ndata: {}", serde_json::to_string(&changed).ok()?))
-    }
-
-    async fn next(&mut self) -> Option<String> {
-        /// So many loops in one part.
-        const AT_ONCE: usize = 20;
-        if std::mem::take(&mut self.first) {
-            return Some("retry: 1000\n\n".to_owned());
-        }
-        loop {
-            if *self.shutdown.borrow() {
-                return None;
-            }
-            self.news.mark_unchanged();
-            let mut text = String::new();
-            for (at, id) in self.app.board.changed_since(self.after).into_iter().take(AT_ONCE) {
-                self.after = at;
-                let Some(item) = self.item(&id).await else { continue };
-                let _ = write!(text, "id: {}-{at}\n{item}\n\n", self.app.board.boot);
-            }
-            if !text.is_empty() {
-                return Some(text);
-            }
-            tokio::select! {
-                woken = self.news.changed() => if woken.is_err() { return None },
-                () = tokio::time::sleep(HEARTBEAT) => return Some(":\n\n".to_owned()),
-                _ = self.shutdown.wait_for(|leave| *leave) => return None,
-            }
-        }
-    }
 }

@@ -1,6 +1,5 @@
-//! Live streams: of one loop, and of all loops on the board.
+//! What the live streams of all readers have in common: the board of all loops, and for each loop a tape of its feed.
 
 pub(crate) mod board;
-pub(crate) mod sse;
-mod tape;
+pub(crate) mod tape;
 pub(crate) mod wakes;

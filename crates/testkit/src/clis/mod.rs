@@ -23,7 +23,8 @@ mod places;
 mod setup;
 mod turn;
 
-pub use places::{cache_dir, node, platform};
+use places::platform;
+pub use places::{cache_dir, node};
 pub use setup::{CliSetup, KEY};
 pub use turn::Session;
 

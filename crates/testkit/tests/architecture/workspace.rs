@@ -158,6 +158,14 @@ fn reach(file: &Path, root: bool, compiled: &mut BTreeSet<PathBuf>) {
     }
 }
 
+/// All `.rs` files under a directory, but for what was built there.
+pub(crate) fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    collect(dir, &mut files);
+    files.retain(|path| !path.strip_prefix(dir).is_ok_and(|inside| inside.iter().any(|part| part == "target")));
+    files
+}
+
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
         let path = entry.path();

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::beneath::Found;
 use super::{AgentGit, failed};
-use crate::checkpoint::stage::{copy_into, workspace_index};
+use crate::disk::copying::copy_into;
 use crate::git::{Git, GitError, is_held};
-use crate::opening::clone::loop_ref;
 use crate::{Kind, Workspace, WorkspaceError, Workspaces};
 
 /// Waits for another's git, in milliseconds: about two seconds in all.
@@ -21,11 +20,11 @@ impl Workspaces {
         workspace: &Workspace,
         notes: &mut Vec<String>,
     ) -> Result<(), WorkspaceError> {
-        let index = workspace_index(git, workspace);
+        let index = workspace.index_of(git);
         if workspace.kind == Kind::InPlace {
             return publish_in_place(&index, workspace).await;
         }
-        let Some(commit) = git.read_ref(&loop_ref(git, workspace).await?).await? else { return Ok(()) };
+        let Some(commit) = git.read_ref(&workspace.loop_ref(git).await?).await? else { return Ok(()) };
         if let Err(error) = publish_in_clone(&index, &commit, workspace).await {
             let WorkspaceError::File { .. } = error else { return Err(error) };
             self.renew_clone(workspace, "unwritable", notes).await?;

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use super::AgentGit;
 use super::beneath::{Beneath, Found};
-use crate::checkpoint::nested::fetch_args;
 use crate::disk::{blocking, still_wanted};
 use crate::git::{Git, GitError};
 use crate::{Kind, Workspace, Workspaces};
@@ -120,7 +119,7 @@ fn quarantine(workspace: &Workspace, lender: &Path, git_dir: &Path) -> io::Resul
 
 /// A new place for a quarantine; what a killed engine left of its own goes.
 fn place(workspace: &Workspace) -> PathBuf {
-    let name = crate::checkpoint::nested::scratch(workspace, "taken");
+    let name = workspace.scratch("taken");
     if workspace.kind == Kind::InPlace {
         return name;
     }
@@ -151,4 +150,21 @@ impl Room {
         io::copy(&mut io::Read::take(file, size), &mut std::fs::File::create_new(to)?)?;
         Ok(())
     }
+}
+
+/// `fetch` between local repositories: named program, no tags, no FETCH_HEAD, no submodules, no maintenance.
+fn fetch_args<'a>(from: &'a str, refspecs: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec![
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+        "--no-auto-maintenance",
+        "--no-prune",
+        "--upload-pack=git-upload-pack",
+        from,
+    ];
+    args.extend(refspecs);
+    args
 }

@@ -14,10 +14,10 @@ use windlass_redact::secrets::{Place, Rules, Scan};
 
 use super::CheckpointRequest;
 use super::history::Entry;
-use super::stage::{beside, noted};
+use super::stage::noted;
+use crate::disk::copying::beside;
 use crate::disk::{blocking, still_wanted};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
-use crate::opening::clone::loop_ref;
 use crate::{Workspace, WorkspaceError};
 
 /// Of what the agent committed and took back, larger files are not checked.
@@ -245,7 +245,7 @@ pub(crate) async fn hold(
     files: &[(FilePath, String)],
 ) -> Result<(), WorkspaceError> {
     note(workspace, &files.iter().map(|(path, _)| path.as_glob()).collect::<Vec<_>>())?;
-    let branch = loop_ref(git, workspace).await?;
+    let branch = workspace.loop_ref(git).await?;
     if git.read_ref(&branch).await?.as_deref() != Some(&request.previous_head) {
         git.run(&["update-ref", &branch, &request.previous_head]).await?;
     }

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent_git::AgentGit;
 use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, HeldObjects, Index, parse_raw};
-use crate::opening::clone::loop_ref;
 use crate::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces};
 use history::{Entry, LONGEST_HISTORY, history};
 use message::is_of_turn;
@@ -338,7 +337,7 @@ impl Workspaces {
         notes: &mut Vec<String>,
     ) -> Result<Settled, WorkspaceError> {
         let previous = &request.previous_head;
-        let own = loop_ref(git, workspace).await?;
+        let own = workspace.loop_ref(git).await?;
         let home = git.read_ref(&own).await?;
         let heads = self.heads(workspace, git, &[Some(previous), home.as_deref()], notes).await?;
         let place = match &heads.head {
@@ -410,7 +409,7 @@ impl Workspaces {
             return Ok(());
         }
         // In the user's repository it may be the user who moved the branch.
-        if git.read_ref(&loop_ref(git, workspace).await?).await?.as_ref() == Some(&settled.tip) {
+        if git.read_ref(&workspace.loop_ref(git).await?).await?.as_ref() == Some(&settled.tip) {
             let name = workspace.keep_ref("stray", &request.turn_id);
             let saved = save::keep(git, workspace, &name, &settled.tip).await?;
             notes.push(format!("the branch moved in your repository; its commits are at {}", saved.name));
@@ -435,7 +434,7 @@ impl Workspaces {
         if !settled.moved || workspace.kind == Kind::InPlace {
             return Ok(());
         }
-        let own = loop_ref(git, workspace).await?;
+        let own = workspace.loop_ref(git).await?;
         if git.read_ref(&own).await?.as_ref() != Some(&settled.tip) {
             git.run(&["update-ref", &own, &settled.tip]).await?;
         }

@@ -301,23 +301,6 @@ fn keep_name(path: &FilePath) -> String {
     path.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
-/// `fetch` between local repositories: named program, no tags, no FETCH_HEAD, no submodules, no maintenance.
-pub(crate) fn fetch_args<'a>(from: &'a str, refspecs: &[&'a str]) -> Vec<&'a str> {
-    let mut args = vec![
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--no-recurse-submodules",
-        "--no-auto-maintenance",
-        "--no-prune",
-        "--upload-pack=git-upload-pack",
-        from,
-    ];
-    args.extend(refspecs);
-    args
-}
-
 /// Paths that `.gitmodules` declares as submodules.
 async fn declared(git: &Git, workspace: &Workspace) -> Result<Vec<FilePath>, GitError> {
     let file = workspace.dir.join(".gitmodules");
@@ -438,12 +421,4 @@ impl Workspaces {
         }
         Ok(())
     }
-}
-
-/// A scratch file beside the engine's index, not shared with another process.
-pub(crate) fn scratch(workspace: &Workspace, what: &str) -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    beside(&workspace.index, &format!(".{what}.{}.{number}", std::process::id()))
 }

@@ -8,9 +8,8 @@ use std::path::Path;
 use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
 use crate::agent_git::beneath::{Beneath, Found};
-pub(crate) use crate::disk::copying::{beside, copy_into};
+use crate::disk::copying::{beside, copy_into};
 use crate::git::{ChangedFile, FilePath, Git, GitError, Index, Output, between, is_id, parse_raw};
-use crate::opening::clone::loop_ref;
 use crate::{Workspace, WorkspaceError, Workspaces};
 
 /// The file beside the index that names what is never committed.
@@ -79,7 +78,7 @@ pub(crate) async fn stage(
     never_commit: &[String],
     tag: &str,
 ) -> Result<Staged, WorkspaceError> {
-    let file = workspace_index(git, workspace);
+    let file = workspace.index_of(git);
     let mut before = seed(workspaces, git, workspace, &file).await?;
     // A pointer whose directory is gone, or a link now, is git's to take out.
     let pointers = before.iter().flat_map(Index::gitlinks);
@@ -218,10 +217,6 @@ fn remembered_tree(file: &Path, index: &Index) -> Option<String> {
     (checksum == index.checksum && is_id(tree)).then(|| tree.to_owned())
 }
 
-pub(crate) fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::PathBuf {
-    git.index_file().map_or_else(|| workspace.index.clone(), Path::to_owned)
-}
-
 /// Reads the index to start from, making it from HEAD if it is lost.
 async fn seed(
     workspaces: &Workspaces,
@@ -242,7 +237,7 @@ async fn seed(
     if file.exists() {
         std::fs::remove_file(file).map_err(WorkspaceError::file("replace", file))?;
     }
-    let tip = git.read_ref(&loop_ref(git, workspace).await?).await?;
+    let tip = git.read_ref(&workspace.loop_ref(git).await?).await?;
     let tip = tip.unwrap_or_else(|| workspace.base_commit.clone());
     git.run(&["read-tree", &tip]).await?;
     Ok(Index::read(file, workspace.id_len).ok())
@@ -275,7 +270,7 @@ async fn skipped(git: &Git, left_out: &[String]) -> Result<(Vec<FilePath>, Vec<F
 
 /// The tree that the engine's index is known to make.
 pub(crate) fn tree_in_index(git: &Git, workspace: &Workspace) -> Option<String> {
-    Index::read(&workspace_index(git, workspace), workspace.id_len).ok()?.tree
+    Index::read(&workspace.index_of(git), workspace.id_len).ok()?.tree
 }
 
 impl Workspaces {
@@ -303,8 +298,8 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn of(git: &Git, workspace: &Workspace) -> Self {
-        let file = nested::scratch(workspace, "look");
-        let index = workspace_index(git, workspace);
+        let file = workspace.scratch("look");
+        let index = workspace.index_of(git);
         // Without it the index is made from the branch, which only takes longer.
         let _ = std::fs::File::create(&file).and_then(|mut copy| copy_into(&index, &mut copy));
         Self { file }

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use rules::{check_out_rules, ignored_by};
 
 use crate::checkpoint::nested;
-use crate::checkpoint::stage::{beside, workspace_index};
 use crate::disk::copying;
+use crate::disk::copying::beside;
 use crate::git::{FilePath, Git, Index};
 use crate::{Workspace, WorkspaceError, Workspaces};
 use walk::Walked;
@@ -103,7 +103,7 @@ impl Workspaces {
         tells: bool,
     ) -> Result<Look, WorkspaceError> {
         let nothing = Look { files: Vec::new(), news: false, special: Vec::new() };
-        let Ok(index) = Index::read(&workspace_index(git, workspace), workspace.id_len) else { return Ok(nothing) };
+        let Ok(index) = Index::read(&workspace.index_of(git), workspace.id_len) else { return Ok(nothing) };
         let mut noted = Noted::read(workspace);
         let Walked { files, special } = not_in_index(workspace, index, noted.known_paths()).await;
         let of = |path: &Path| path.as_os_str().as_bytes().to_vec();
@@ -139,7 +139,7 @@ impl Workspaces {
         if dirs.is_empty() {
             return Ok(dirs);
         }
-        let rules = nested::scratch(workspace, "rules");
+        let rules = workspace.scratch("rules");
         check_out_rules(git, &workspace.base_commit, &rules).await?;
         let ignored = ignored_by(git, &rules, &dirs).await;
         copying::remove(&rules).map_err(WorkspaceError::file("remove", &rules))?;

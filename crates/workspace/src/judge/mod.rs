@@ -278,7 +278,7 @@ impl Judge {
         }
         write(&made.join("HEAD"), format!("{commit}\n"))?;
         std::fs::File::create(made.join("index"))
-            .and_then(|mut copy| crate::checkpoint::stage::copy_into(&self.root.join("index"), &mut copy))
+            .and_then(|mut copy| crate::disk::copying::copy_into(&self.root.join("index"), &mut copy))
             .map_err(failed)
     }
 

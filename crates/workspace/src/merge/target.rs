@@ -9,7 +9,6 @@ use windlass_faults as faults;
 use super::{MergedTree, merged_tree};
 use crate::checkpoint::save;
 use crate::git::{FilePath, Git};
-use crate::opening::clone::loop_ref;
 use crate::opening::reopen::Target;
 use crate::{Reopen, Reopened, SavedRef, Workspace, WorkspaceError, Workspaces};
 
@@ -140,7 +139,7 @@ impl Workspaces {
         request: &MergeInRequest,
     ) -> Result<Option<(String, String)>, WorkspaceError> {
         let git = self.git(workspace).await?;
-        let Some(tip) = git.read_ref(&loop_ref(&git, workspace).await?).await? else { return Ok(None) };
+        let Some(tip) = git.read_ref(&workspace.loop_ref(&git).await?).await? else { return Ok(None) };
         let shown = git.run(&["log", "-1", "--format=%P%n%B", &tip, "--"]).await?;
         let text = String::from_utf8_lossy(&shown);
         let mut lines = text.lines();

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use super::attach::write;
 use super::create::{checked_out_at, inherit_sparse_checkout};
 use crate::agent_git::{AgentGit, failed};
-use crate::git::{Git, GitError, HeadFile, TrustedConfig, head_of, own_settings};
-use crate::{Kind, Workspace, WorkspaceError, Workspaces};
+use crate::git::{Git, HeadFile, TrustedConfig, head_of, own_settings};
+use crate::{Workspace, WorkspaceError, Workspaces};
 
 /// Where a borrowing repository names the lender.
 const ALTERNATES: &str = "objects/info/alternates";
@@ -70,7 +70,7 @@ impl Workspaces {
         let git = git.work_tree(&workspace.dir).index(&workspace.index);
         if !workspace.index.exists() {
             // The index is written after the files, so its presence means that they are all there.
-            let tip = loop_ref(&git, workspace).await?;
+            let tip = workspace.loop_ref(&git).await?;
             git.clone().with_network().run(&["read-tree", "--reset", "-u", &tip]).await?;
         }
         self.fill_submodules(&git, workspace).await?;
@@ -221,7 +221,7 @@ impl Workspaces {
     ) -> Result<(), WorkspaceError> {
         let git_dir = workspace.dir.join(".git");
         let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
-        if git.read_ref(&loop_ref(&git, workspace).await?).await?.is_none() {
+        if git.read_ref(&workspace.loop_ref(&git).await?).await?.is_none() {
             return Err(WorkspaceError::WorkspaceMissing {
                 path: workspace.dir.clone(),
                 branch: workspace.branch.clone(),
@@ -248,7 +248,7 @@ impl Workspaces {
     async fn aim(&self, workspace: &Workspace, notes: &mut Vec<String>) -> Result<(), WorkspaceError> {
         let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
         let (branch, beside) = (workspace.branch_ref(), workspace.keep_ref("head", "branch"));
-        let now = loop_ref(&git, workspace).await?;
+        let now = workspace.loop_ref(&git).await?;
         let taken = match checked_out_by_files(&workspace.home.common_dir, &branch) {
             Some(taken) => taken,
             None => checked_out_at(&self.home_git(workspace), &workspace.branch).await?.is_some(),
@@ -279,14 +279,6 @@ impl Workspaces {
             ));
         }
         Ok(())
-    }
-}
-
-/// The ref that the loop's commits are on.
-pub(crate) async fn loop_ref(git: &Git, workspace: &Workspace) -> Result<String, GitError> {
-    match (workspace.kind, git.head().await?) {
-        (Kind::Clone, HeadFile::Ref(name)) => Ok(name),
-        (Kind::Clone | Kind::InPlace, _) => Ok(workspace.branch_ref()),
     }
 }
 

@@ -305,7 +305,7 @@ pub(crate) fn adopt_index(from: &Path, to: &Path) -> Result<(), WorkspaceError> 
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     std::fs::File::create(&partial)
-        .and_then(|mut copy| crate::checkpoint::stage::copy_into(from, &mut copy))
+        .and_then(|mut copy| crate::disk::copying::copy_into(from, &mut copy))
         .map_err(WorkspaceError::file("copy", from))?;
     std::fs::rename(&partial, to).map_err(WorkspaceError::file("write", to))
 }

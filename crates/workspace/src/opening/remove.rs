@@ -3,17 +3,17 @@
 //! Invariant: no commit and no uncommitted file is lost. The branch stays unless it is merged; what is on disk and
 //! not in the branch is saved under a ref first. Ignored files go, and are counted aloud.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::clone::loop_ref;
 use super::create;
 use crate::agent_git::AgentGit;
 use crate::checkpoint::quarantine::{Quarantine, lasting};
 use crate::checkpoint::save;
 use crate::checkpoint::stage::stage;
-use crate::disk::{disk_use, remove_dir};
+use crate::disk::{blocking, disk_use, remove_tree};
 use crate::git::{Git, GitError};
 use crate::{DiskUse, Kind, SavedRef, Workspace, WorkspaceError, Workspaces};
 
@@ -68,7 +68,7 @@ impl Workspaces {
         let mut staged = stage(self, git, workspace, &[], "removed").await?;
         removed.notes.append(&mut staged.notes);
         let tree = staged.tree(git).await?;
-        let tip = git.read_ref(&loop_ref(git, workspace).await?).await?;
+        let tip = git.read_ref(&workspace.loop_ref(git).await?).await?;
         let heads = self.heads(workspace, git, &[tip.as_deref()], &mut removed.notes).await?;
         let base = tip.clone().unwrap_or_else(|| workspace.base_commit.clone());
         for (what, head) in [("branch", &heads.branch), ("head", &heads.head_commit)] {
@@ -147,5 +147,26 @@ fn remove_beside(workspace: &Workspace) {
     }
     for dir in [crate::checkpoint::nested::own_repositories(workspace), lasting(workspace), workspace.before_agents()] {
         let _ = crate::remove_tree(&dir);
+    }
+}
+
+/// Removes a directory whole. It loses its name first, so that a removal cut off leaves nothing that looks alive.
+async fn remove_dir(dir: &Path) -> Result<(), WorkspaceError> {
+    let mut doomed = dir.as_os_str().to_owned();
+    doomed.push(".removing");
+    let doomed = PathBuf::from(doomed);
+    remove_now(doomed.clone()).await?;
+    match std::fs::rename(dir, &doomed) {
+        Ok(()) => remove_now(doomed).await,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(WorkspaceError::File { action: "remove", path: dir.to_owned(), source }),
+    }
+}
+
+async fn remove_now(dir: PathBuf) -> Result<(), WorkspaceError> {
+    let path = dir.clone();
+    match blocking(move || remove_tree(&dir)).await {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(WorkspaceError::file("remove", path)),
     }
 }

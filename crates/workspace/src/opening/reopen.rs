@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::clone::loop_ref;
 use crate::agent_git::heads::Heads;
 use crate::checkpoint::quarantine::Quarantine;
 use crate::checkpoint::save;
@@ -104,7 +103,7 @@ impl Workspaces {
         let held = quarantine.git();
         let mut staged = stage(self, held, workspace, target.never_commit, tag).await?;
         notes.append(&mut staged.notes);
-        let own = loop_ref(&git, workspace).await?;
+        let own = workspace.loop_ref(&git).await?;
         let tip = git.read_ref(&own).await?;
         let heads = self.heads(workspace, held, &[Some(commit), tip.as_deref()], notes).await?;
         let at = |id: &Option<String>| id.as_deref() == Some(commit);

@@ -6,8 +6,8 @@ use windlass_engine::config::Options;
 
 use super::super::settings::{Chosen, SettingFlags};
 use super::super::values::not_blank;
+use crate::args::Watching;
 use crate::complete;
-use crate::run::Watching;
 
 /// Manage milestones: units of work that one agent develops and another accepts
 #[derive(Debug, Clone, Args)]

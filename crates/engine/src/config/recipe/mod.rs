@@ -19,14 +19,14 @@ use super::paths::Paths;
 use windlass_core::nearest::nearest;
 
 pub use file::RecipeFile;
-pub use policies::{DefaultFor, DoneKind, POLICY_KEYS, Policies, PolicyKey};
+pub use policies::{DefaultFor, DoneKind, Policies, PolicyKey};
 
 /// The project's recipes, seen from the root of its checkout. The user's are in the folder of the same name beside the
 /// user's settings.
 pub const PROJECT_RECIPES: &str = ".windlass/recipes";
 const USER_RECIPES: &str = "recipes";
 
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: &[(&str, &str)] = &[
     ("promise", include_str!("../../../recipes/promise.toml")),
     ("refine", include_str!("../../../recipes/refine.toml")),
     ("audited", include_str!("../../../recipes/audited.toml")),
@@ -141,7 +141,7 @@ impl Recipes {
             source: RecipeSource::BuiltIn,
             path: PathBuf::from(format!("{name}.toml")),
         };
-        Self(BUILT_IN.into_iter().map(entry).collect())
+        Self(BUILT_IN.iter().copied().map(entry).collect())
     }
 
     /// Those of the project, of the user, and the built-in ones.

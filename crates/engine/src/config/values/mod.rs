@@ -8,10 +8,9 @@ pub(super) mod value;
 pub(super) mod wake;
 pub(super) mod words;
 
-pub use amounts::{Days, Iterations, Millis, Percent, Processes, Returns, Size, Slots, Tokens, Usd, Wait, Weight};
+pub use amounts::{Iterations, Millis, Percent, Processes, Size, Slots, Tokens, Usd, Wait, Weight};
 pub use gates::{Gate, Gates};
-pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
+pub use lists::{Commands, Files, Globs, Locations, Names};
 pub use occasion::Occasion;
 pub use value::{Promise, Value, ValueError};
-pub use wake::Wake;
 pub use words::{BranchTemplate, MergeBy, Sandbox};

@@ -13,9 +13,9 @@ use windlass_workspace::{Judge, Keep};
 
 use super::super::judge::{Place, settle, wants_set_up_again};
 use super::super::performing::Context;
-use super::super::{DriveError, setup, shell, transcript_error, way_out, workspace};
+use super::super::{DriveError, setup, shell, transcript_error, way_out};
 use super::{RedGate, unwatched};
-use crate::engine::Engine;
+use crate::engine::{Engine, workspace_of};
 use crate::proxy::Proxy;
 
 const PURPOSE: &str = "minimise";
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Candidates {
 impl Candidates {
     /// Makes the checkout and runs the set-up on the base. The inner error is the user's.
     pub async fn open(engine: &Arc<Engine>, state: &LoopState) -> Result<Result<Self, String>, DriveError> {
-        let workspace = workspace::handle(state)?;
+        let workspace = workspace_of(state)?;
         let judge = engine.workspaces.judge(&workspace, &root(engine, state)).await?;
         let (end, ended) = watch::channel(false);
         // The loop has ended, and its driver's way out with it.

@@ -12,8 +12,8 @@ use windlass_core::machine::{LoopState, Verdict};
 use super::judge::Place;
 use super::live::LiveAgents;
 use super::performing::Context;
-use super::{DriveError, setup, shell, workspace};
-use crate::engine::Engine;
+use super::{DriveError, setup, shell};
+use crate::engine::{Engine, workspace_of};
 use crate::socket::Line;
 
 pub use candidates::Candidates;
@@ -106,7 +106,7 @@ async fn judge(
     root: &Path,
     enough: impl Fn(&FreshRun) -> bool,
 ) -> Result<Vec<FreshRun>, DriveError> {
-    let judge = engine.workspaces.judge(&workspace::handle(state)?, root).await?;
+    let judge = engine.workspaces.judge(&workspace_of(state)?, root).await?;
     judge.reset_to_nothing(purpose, commit).await?;
     let place = Place::of(judge);
     let (_keep, end) = watch::channel(false);

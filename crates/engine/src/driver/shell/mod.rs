@@ -13,10 +13,10 @@ use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, Process
 
 use super::judge::Place;
 use super::performing::Context;
-use super::{DriveError, trouble};
+use super::{DriveError, ground, trouble};
 use crate::data::TurnFiles;
 use crate::limits::{self, DiskWatch};
-use crate::sandbox::{Confined, Ground, Missed};
+use crate::sandbox::{Confined, Missed};
 use windlass_faults as faults;
 
 /// What is kept of the output on disk, beside its end.
@@ -105,7 +105,7 @@ pub(super) async fn run(
         own_places: Vec::new(),
         credentials: line.credentials,
     };
-    let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;
+    let sandbox = ground(&engine, state).confine(&mut command, confined)?;
     let path = command.env.get("PATH").cloned().unwrap_or_default();
     let missed = sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, command.env.get("HOME")));
     let shim = ShimSpec {
@@ -161,7 +161,7 @@ pub(super) async fn run(
     };
     faults::point("gate.closed");
     if line.credentials {
-        Ground::of(&engine, state).forget_home(who);
+        ground(&engine, state).forget_home(who);
     }
     let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
     let (verdict, exit_code) = judge(record.as_ref(), timed_out)?;

@@ -8,6 +8,8 @@ mod book;
 mod name;
 mod tickets;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
@@ -16,10 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use book::Register;
-pub use book::{CODE_MINUTES, LoginCode, Logins, SESSION_DAYS, Session, Which};
+pub use book::{CODE_MINUTES, LoginCode, Logins, Session, Which};
 pub(crate) use tickets::Tickets;
 
-use crate::app::App;
+use super::guard::Guard;
 use crate::http::extract::Body;
 use windlass_app::{Kind, Problem};
 
@@ -76,7 +78,7 @@ pub struct Ticket {
 }
 
 pub(crate) async fn log_in(
-    State(app): State<App>,
+    State(guard): State<Arc<Guard>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<LogIn>,
@@ -84,22 +86,22 @@ pub(crate) async fn log_in(
     let agent = headers.get(axum::http::header::USER_AGENT).and_then(|value| value.to_str().ok());
     let name = request.name.as_deref().map_or_else(|| name::of_browser(agent.unwrap_or_default()), name::shown);
     let now = Timestamp::now();
-    let opened = app.guard.register.logins().redeem(&request.code, &name, now).map_err(failed)?;
+    let opened = guard.register.logins().redeem(&request.code, &name, now).map_err(failed)?;
     let Some((session, secret)) = opened else {
-        app.guard.count_wrong_code()?;
+        guard.count_wrong_code()?;
         return Err(Problem::new(Kind::Unauthorized, "this login link was already used or has expired")
             .hint("run `windlass serve link` on the server's machine and open the link it prints")
             .into());
     };
     // The same browser again: its old session is obsolete.
     if let Caller::Session(old) = caller {
-        app.guard.register.logins().revoke(&Which::One(old), now).map_err(failed)?;
+        guard.register.logins().revoke(&Which::One(old), now).map_err(failed)?;
     }
     Ok(Json(LoggedIn { id: session.id, name: session.name, secret }))
 }
 
 pub(crate) async fn log_out(
-    State(app): State<App>,
+    State(guard): State<Arc<Guard>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<LoggedOut>, Refused> {
     let Caller::Session(id) = caller else {
@@ -107,17 +109,17 @@ pub(crate) async fn log_out(
             .hint("remove the file server.token and restart the server to change the token")
             .into());
     };
-    app.guard.register.logins().revoke(&Which::One(id.clone()), Timestamp::now()).map_err(failed)?;
+    guard.register.logins().revoke(&Which::One(id.clone()), Timestamp::now()).map_err(failed)?;
     Ok(Json(LoggedOut { id }))
 }
 
 pub(crate) async fn ticket(
-    State(app): State<App>,
+    State(guard): State<Arc<Guard>>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<WantTicket>,
 ) -> Result<Json<Ticket>, Refused> {
     let session = if let Caller::Session(id) = caller { Some(id) } else { None };
-    Ok(Json(Ticket { path: app.guard.tickets.issue(&request.path, session)? }))
+    Ok(Json(Ticket { path: guard.tickets.issue(&request.path, session)? }))
 }
 
 fn failed(error: std::io::Error) -> Problem {

@@ -23,7 +23,6 @@ use super::CheckpointRequest;
 use super::message::compose;
 use crate::disk::blocking;
 use crate::git::{Git, GitError, HeadFile, Index, hex};
-use crate::opening::clone::loop_ref;
 use crate::{Kind, Workspace, WorkspaceError, Workspaces};
 use objects::Id;
 
@@ -93,7 +92,7 @@ impl Workspaces {
             return Ok(made);
         }
         let named = commit_by_git(git, &message, empty, notes).await?;
-        let Some(commit) = git.read_ref(&loop_ref(git, workspace).await?).await? else {
+        let Some(commit) = git.read_ref(&workspace.loop_ref(git).await?).await? else {
             return Err(GitError::unexpected("commit", b"the branch does not exist").into());
         };
         // `commit` leaves the tree it wrote in the index.

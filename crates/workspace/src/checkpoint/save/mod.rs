@@ -13,7 +13,6 @@ pub(crate) use agents_refs::left_behind;
 use crate::agent_git::AgentGit;
 use crate::checkpoint::quarantine::Quarantine;
 use crate::git::{Git, GitError};
-use crate::opening::clone::loop_ref;
 use crate::{Kind, Workspace, WorkspaceError, Workspaces};
 
 /// Where something was saved.
@@ -101,7 +100,7 @@ impl Workspaces {
         let git = quarantine.git();
         let staged = crate::checkpoint::stage::stage(self, git, workspace, never_commit, "save").await?;
         let tree = staged.tree(git).await?;
-        let home = git.read_ref(&loop_ref(git, workspace).await?).await?;
+        let home = git.read_ref(&workspace.loop_ref(git).await?).await?;
         let heads = self.heads(workspace, git, &[home.as_deref()], &mut notes).await?;
         let Some(tip) = heads.branch.or(home) else {
             return keep_tree(git, workspace, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n")

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::Act;
 
-use super::{Engine, EngineError};
 use crate::command::{Answer, Command};
+use crate::engine::{Engine, EngineError};
 use crate::journal;
 use windlass_store::InboxItem;
 

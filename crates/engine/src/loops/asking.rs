@@ -8,9 +8,9 @@ use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_store::{Held as Lease, InboxItem};
 
-use super::{Engine, EngineError, Held};
 use crate::command::{Answer, Command};
 use crate::driver::{Queueing, Tidying};
+use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
 
 /// How long a holder that cannot be reached is given before it is looked at again.
@@ -70,10 +70,5 @@ impl Engine {
             }
         }
         self.answer(item).await
-    }
-
-    pub(crate) async fn answer(&self, item: &str) -> Result<Option<Answer>, EngineError> {
-        let answer = self.store.answer(item).await?.flatten();
-        Ok(answer.and_then(|text| serde_json::from_str(&text).ok()))
     }
 }

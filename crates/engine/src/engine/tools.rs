@@ -16,7 +16,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::LoopState;
 
-use crate::engine::{Engine, EngineError};
+use super::{Engine, EngineError};
 use crate::own_socket::OwnSocket;
 
 /// The variable that names the socket to `windlass mcp`.

@@ -1,5 +1,7 @@
 //! Errors as a user reads them: what happened, why, what to do.
 
+pub mod exit;
+
 use std::fmt::Write as _;
 
 use windlass_app::{Kind, Problem};
@@ -7,7 +9,7 @@ use windlass_engine::engine::EngineError;
 use windlass_store::StoreError;
 use windlass_workspace::WorkspaceError;
 
-use crate::exit::Exit;
+use exit::Exit;
 
 /// An error on its way to the user.
 #[derive(Debug)]

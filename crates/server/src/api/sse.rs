@@ -17,8 +17,8 @@ use windlass_core::ids::LoopId;
 use windlass_engine::engine::status_word;
 use windlass_engine::feed::{self, Cursor, FeedReader};
 
-use super::tape::Rider;
 use crate::app::{App, Subscribed};
+use crate::feeds::tape::Rider;
 use crate::http::extract::{Path, Query};
 use crate::http::refused::Refused;
 use windlass_app::{CodedProblem, Kind, Problem};

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 use uuid::Uuid;
 use windlass_store::{Holder, ProcessIdentity, Seat};
 
+use super::{Engine, EngineError};
 use crate::changes;
-use crate::engine::{Engine, EngineError};
 use crate::socket::{Hub, Line, Listening};
 
 impl Engine {
