@@ -1405,6 +1405,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workers/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Loops of a fleet that wait for a worker, what they wait for, and the limits; none on a single machine */
+        get: operations["get_workers_queue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workers/{id}/drain": {
         parameters: {
             query?: never;
@@ -1416,6 +1433,23 @@ export interface paths {
         put?: never;
         /** Let a worker finish its turns and exit */
         post: operations["post_workers_id_drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Loops, streams and, of a fleet, workers, queue and limits, for Prometheus */
+        get: operations["get_metrics"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2897,6 +2931,11 @@ export interface components {
         FindingsView: {
             findings: components["schemas"]["Finding"][];
         };
+        /** @description The loops that no machine has, in the order in which they are taken, and the limits. */
+        FleetQueue: {
+            limits: components["schemas"]["LimitView"][];
+            loops: components["schemas"]["QueuedView"][];
+        };
         /** @description Start a new loop from a checkpoint of another one. */
         ForkLoop: {
             /**
@@ -3317,6 +3356,25 @@ export interface components {
             message: string;
             /** @constant */
             type: "disk";
+        };
+        /** @description How many loops of a project or an account may run at once, and how many do. */
+        LimitView: {
+            /**
+             * Format: date-time
+             * @description The provider takes nothing of this account until then.
+             */
+            limited_until: string | null;
+            /** Format: uint32 */
+            max_running: number | null;
+            /** @description `project:NAME` or `account:NAME`. */
+            name: string;
+            /** Format: uint32 */
+            running: number;
+            /**
+             * Format: uint32
+             * @description How many loops it holds back.
+             */
+            waiting: number;
         };
         /** @description Bounds over the loop's lifetime, restarts included. */
         Limits: {
@@ -4733,6 +4791,22 @@ export interface components {
             goals: components["schemas"]["GoalView"][];
             /** @description As the last driver read them. */
             limits: components["schemas"]["QueueLimits"];
+        };
+        /** @description A loop that no living machine has. */
+        QueuedView: {
+            /** @description The login of an agent that it counts for. */
+            account: string | null;
+            id: string;
+            name: string;
+            /**
+             * Format: uint8
+             * @description From 1, which is taken first, to 5.
+             */
+            priority: number;
+            project: string;
+            /** @description As in its journal: `queued`, `running`, or `waiting`. */
+            status: string;
+            waits_for: components["schemas"]["WaitsFor"];
         };
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
@@ -6236,6 +6310,32 @@ export interface components {
             question: string;
             /** @constant */
             type: "question";
+        };
+        /** @description What holds a loop back. */
+        WaitsFor: {
+            /** @constant */
+            type: "slot";
+        } | {
+            /** Format: uint32 */
+            max_running: number;
+            pool: string;
+            /** @constant */
+            type: "limit";
+        } | {
+            account: string;
+            /** @constant */
+            type: "account";
+            /** Format: date-time */
+            until: string;
+        } | {
+            /** @constant */
+            type: "time";
+            /** Format: date-time */
+            until: string;
+        } | {
+            /** @constant */
+            type: "machine";
+            worker: string;
         };
         /** @description A file to be downloaded. */
         WantTicket: {
@@ -12206,6 +12306,53 @@ export interface operations {
             };
         };
     };
+    get_workers_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Loops of a fleet that wait for a worker, what they wait for, and the limits; none on a single machine */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetQueue"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_workers_id_drain: {
         parameters: {
             query?: never;
@@ -12264,6 +12411,53 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Loops, streams and, of a fleet, workers, queue and limits, for Prometheus */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -205,7 +205,7 @@ fn resume_is_refused_if_the_time_was_up_before_the_set_up_ran() {
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { limit });
     let raise = Raise { duration_ms: MINUTE, ..Raise::default() };
     driven.ok(Input::Open { by: Opener::Resume, raise });
-    assert!(driven.effects().iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })));
+    assert!(driven.effects().iter().any(|effect| matches!(effect, Effect::SetUpWorkspace)));
 }
 
 #[test]

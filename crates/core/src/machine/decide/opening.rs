@@ -172,8 +172,8 @@ impl Batch {
     /// Opens the workspace for what follows, unless a limit ends that anyway.
     pub(super) fn prepare(&mut self) {
         let limit = match self.state.activity.then() {
-            // The next iteration would end at it, once everything is ready.
-            Some(Then::Work) => StopReason::reached_limit(&self.state, self.now),
+            // The next iteration would end at it, once everything is ready. What a target is judged on must be there.
+            Some(Then::Work) => StopReason::reached_limit(&self.state, self.now).filter(|limit| !self.is_target(limit)),
             Some(Then::Retry(_) | Then::Plan | Then::Review | Then::PostAction) => {
                 StopReason::spent_limit(&self.state, self.now)
             }
