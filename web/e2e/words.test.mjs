@@ -95,8 +95,10 @@ test("what_grows_with_a_loop_has_pages", async () => {
 
 // promise: api-13
 test("lists_have_pages_after_their_last_row", async () => {
-  const project = `project=${encodeURIComponent(world.repo)}`;
-  for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: world.repo, id: `paged-${id}`, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
+  // A repository of its own, so that the board of the others shows what their tests made.
+  const shelf = world.repository("shelf", { "README.md": "shelf\n" });
+  const project = `project=${encodeURIComponent(shelf)}`;
+  for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: shelf, id: `paged-${id}`, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
   await world.api("POST", "/api/queue", { goals: ["first", "second", "third"].map((goal) => ({ run: { project: world.repo, goal, settings: { agent: "stubborn", gates: ["false"], max_iterations: 1 } } })) });
   const lists = [["/api/agents", "name", (got) => got], ["/api/projects", "path", (got) => got], ["/api/queue", "id", (got) => got.goals], [`/api/milestones?${project}`, "id", (got) => got.milestones], ["/api/loops", "id", (got) => got.loops]];
   for (const [path, key, rows] of lists) {
