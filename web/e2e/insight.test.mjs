@@ -52,7 +52,7 @@ test("bars_are_walked_with_the_arrow_keys_and_axe_finds_nothing_on_a_phone", asy
   await page.goto(`${world.origin}/loops/${tried.id}?tab=timeline`);
   await page.locator("[data-bar=coder]").nth(2).waitFor();
   await becomes(() => page.locator("[data-bar][tabindex='0']").count(), 1, "one stop of the Tab key, however many bars");
-  const here = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+  const here = () => page.evaluate(() => document.activeElement?.getAttribute("data-key") ?? "");
   await page.locator("[data-bar][tabindex='0']").focus();
   const first = await here();
   await page.keyboard.press("ArrowRight");
@@ -61,7 +61,7 @@ test("bars_are_walked_with_the_arrow_keys_and_axe_finds_nothing_on_a_phone", asy
   await page.keyboard.press("Enter");
   await page.locator("[data-bar-details]").waitFor();
   for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowLeft");
-  await becomes(here, new RegExp(first.slice(0, 12).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")));
+  await becomes(here, first);
   assert.deepEqual(await violations(page), []);
   await page.context().close();
 });
