@@ -13,5 +13,5 @@ pub mod trial;
 pub mod worker;
 
 pub use dispatch::{Dispatch, PgDispatch};
-pub use station::FleetStation;
+pub use station::{FleetStation, Habits};
 pub use store::{FORMAT, Fetched, PgStore, Piece, Placing, Worker};

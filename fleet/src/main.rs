@@ -15,7 +15,7 @@ use serde_json::json;
 use windlass_app::StartLoop;
 use windlass_fleet::submit::{self, Fleet};
 use windlass_fleet::worker::{self, Failure};
-use windlass_fleet::{FORMAT, PgStore, Placing, doctor, trial};
+use windlass_fleet::{FORMAT, Habits, PgStore, Placing, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
@@ -66,6 +66,9 @@ struct WorkerArgs {
     /// Give a loop back that waits for more seconds, so that another one runs meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = worker::PARK_AFTER.as_secs())]
     park_after: u64,
+    /// Save the files of a running turn on the hub every so many seconds, for a worker that takes over. 0 does not
+    #[arg(long, value_name = "SECONDS", default_value_t = worker::SNAPSHOT_EVERY.as_secs())]
+    snapshot_every: u64,
     /// Serve numbers for Prometheus at http://ADDR:PORT/metrics, without a login
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
@@ -257,7 +260,10 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
         data: args.data,
         name: args.name.unwrap_or_else(host_name),
         temporal: args.temporal.address(),
-        park_after: Duration::from_secs(args.park_after),
+        habits: Habits {
+            park_after: Duration::from_secs(args.park_after),
+            snapshot_every: Some(Duration::from_secs(args.snapshot_every)).filter(|every| !every.is_zero()),
+        },
         metrics: args.metrics,
     })
     .await?;

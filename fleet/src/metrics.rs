@@ -31,6 +31,7 @@ pub(crate) struct Counts {
     /// Could not be taken, because a limit was reached meanwhile.
     pub(crate) limited: AtomicU64,
     pub(crate) failed: AtomicU64,
+    pub(crate) snapshots: AtomicU64,
     pub(crate) shipped_bytes: AtomicU64,
     pub(crate) ship_failures: AtomicU64,
 }
@@ -58,6 +59,8 @@ impl Counts {
         ] {
             all.counter(&format!("windlass_worker_loops_{name}_total"), help).is(now(count));
         }
+        let saved = now(&self.snapshots);
+        all.counter("windlass_worker_snapshots_total", "Times that the files of a running turn were saved").is(saved);
         let shipped = now(&self.shipped_bytes);
         all.counter("windlass_worker_output_bytes_total", "Output that was sent to the database").is(shipped);
         let failures = now(&self.ship_failures);

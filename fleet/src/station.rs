@@ -16,7 +16,7 @@ use windlass_engine::engine::EngineError;
 use windlass_engine::outside::{FleetQueue, Station, Transcripts, Wait, WorkerView};
 use windlass_engine::socket::Listening;
 use windlass_store::{Held, Seat, Store, StoreError};
-use windlass_workspace::{Pushed, Workspace, WorkspaceError, Workspaces};
+use windlass_workspace::{Pushed, Snapshot, Workspace, WorkspaceError, Workspaces};
 
 use crate::metrics::Counts;
 use crate::output::{Replica, Shipper, Wire};
@@ -29,6 +29,15 @@ const LOOKS_PER_WORD: u32 = 5;
 /// A branch that other machines keep moving is left for the next try.
 const MOST_PUSHES: u32 = 3;
 
+/// How a worker treats the loops that it drives.
+#[derive(Debug, Clone, Copy)]
+pub struct Habits {
+    /// A loop that waits longer is given back meanwhile.
+    pub park_after: Duration,
+    /// How often the files of a running turn are saved for other workers.
+    pub snapshot_every: Option<Duration>,
+}
+
 #[derive(Debug)]
 pub struct FleetStation {
     pub(crate) store: PgStore,
@@ -39,8 +48,8 @@ pub struct FleetStation {
     hub: String,
     /// The name of the project that this process submits loops of.
     project: Option<String>,
-    /// A loop that waits longer is given back meanwhile. None where nothing is driven.
-    park_after: Option<Duration>,
+    /// None where nothing is driven.
+    habits: Option<Habits>,
     tokens: Arc<Mutex<HashMap<String, String>>>,
     mirrors: tokio::sync::Mutex<()>,
     pub(crate) shipper: Shipper,
@@ -56,28 +65,14 @@ impl FleetStation {
         let shipper = Shipper::new(store.clone(), data.clone(), Arc::clone(&tokens), Arc::clone(&counts));
         let replica = Arc::new(Replica::new(store.clone(), data.clone()));
         let (mirrors, wire) = (tokio::sync::Mutex::default(), OnceCell::new());
-        let (project, park_after) = (None, None);
-        Self {
-            store,
-            worker,
-            data,
-            workspaces,
-            hub,
-            project,
-            park_after,
-            tokens,
-            mirrors,
-            shipper,
-            counts,
-            replica,
-            wire,
-        }
+        let (project, habits) = (None, None);
+        Self { store, worker, data, workspaces, hub, project, habits, tokens, mirrors, shipper, counts, replica, wire }
     }
 
-    /// The same for a worker that gives loops back that wait longer.
+    /// The same for a worker.
     #[must_use]
-    pub fn parking_after(self, park_after: Option<Duration>) -> Self {
-        Self { park_after, ..self }
+    pub fn with_habits(self, habits: Option<Habits>) -> Self {
+        Self { habits, ..self }
     }
 
     /// The same for a process that submits loops of this project.
@@ -89,6 +84,12 @@ impl FleetStation {
     /// The repository of a project on the hub.
     fn on_hub(&self, key: &str) -> String {
         format!("{}/{}.git", self.hub.trim_end_matches('/'), key.trim_start_matches("git:"))
+    }
+
+    /// The same of the project that a workspace's mirror is of.
+    fn hub_of(&self, workspace: &Workspace) -> String {
+        let key = workspace.home.checkout.file_name().map(|name| name.to_string_lossy().into_owned());
+        self.on_hub(&key.unwrap_or_default())
     }
 
     /// The token with which this process holds a loop.
@@ -225,8 +226,7 @@ impl Station for FleetStation {
         if tip == expected {
             return Ok(());
         }
-        let key = workspace.home.checkout.file_name().map(|name| name.to_string_lossy().into_owned());
-        let hub = self.on_hub(&key.unwrap_or_default());
+        let hub = self.hub_of(workspace);
         let mut pushed = Pushed::Elsewhere { found: Some(expected.clone()) };
         for attempt in 0..MOST_PUSHES {
             if !self.holds(id).await? {
@@ -255,6 +255,29 @@ impl Station for FleetStation {
         }
     }
 
+    fn snapshot_every(&self) -> Option<Duration> {
+        self.habits?.snapshot_every
+    }
+
+    async fn publish_snapshot(
+        &self,
+        state: &LoopState,
+        workspace: &Workspace,
+        snapshot: &Snapshot,
+    ) -> Result<(), DriveError> {
+        let id = &state.id.0;
+        if !self.holds(id).await? {
+            return Err(StoreError::LeaseLost { loop_id: id.clone() }.into());
+        }
+        self.workspaces.push_snapshot(workspace, &self.hub_of(workspace), snapshot).await?;
+        Counts::one(&self.counts.snapshots);
+        Ok(())
+    }
+
+    async fn remove_snapshots(&self, _: &LoopState, workspace: &Workspace) -> Result<(), DriveError> {
+        Ok(self.workspaces.remove_snapshots(workspace, &self.hub_of(workspace)).await?)
+    }
+
     async fn workers(&self) -> Result<Vec<WorkerView>, StoreError> {
         self.store.workers().await
     }
@@ -264,7 +287,9 @@ impl Station for FleetStation {
     }
 
     async fn park(&self, id: &LoopId, token: &str, wait: Wait) -> Result<bool, StoreError> {
-        let Some(most) = self.park_after.filter(|most| wait.time > *most) else { return Ok(false) };
+        let Some(most) = self.habits.map(|habits| habits.park_after).filter(|most| wait.time > *most) else {
+            return Ok(false);
+        };
         tracing::info!(loop_id = %id, seconds = wait.time.as_secs(), ?most, "parks the loop until its wait is over");
         self.store.park(&id.0, token, wait).await?;
         Counts::one(&self.counts.parked);

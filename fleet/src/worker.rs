@@ -23,7 +23,7 @@ use windlass_workspace::Workspaces;
 
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::metrics::{self, Counts};
-use crate::station::FleetStation;
+use crate::station::{FleetStation, Habits};
 use crate::store::{INBOX, LEASE, PgStore, WATCH, Worker};
 use crate::temporal::{self, TemporalDispatch};
 
@@ -43,8 +43,7 @@ pub struct Options {
     pub name: String,
     /// Places loops; without it, the workers do it by the database alone.
     pub temporal: Option<temporal::Address>,
-    /// A loop that waits longer is given back meanwhile.
-    pub park_after: Duration,
+    pub habits: Habits,
     /// Where a monitor may ask for numbers.
     pub metrics: Option<SocketAddr>,
 }
@@ -55,8 +54,7 @@ pub enum Who<'a> {
     Worker {
         name: &'a str,
         slots: u32,
-        /// A loop that waits longer is given back meanwhile.
-        park_after: Duration,
+        habits: Habits,
     },
     Desk {
         name: &'a str,
@@ -97,6 +95,8 @@ pub fn keep_alive(engine: Arc<Engine>, station: Arc<FleetStation>) -> tokio::tas
 
 /// A loop that waits longer gives its slot to others, unless somebody says another time.
 pub const PARK_AFTER: Duration = Duration::from_secs(30);
+/// So often the files of a running turn are saved for other workers, unless somebody says otherwise.
+pub const SNAPSHOT_EVERY: Duration = Duration::from_secs(300);
 
 /// An engine over the fleet's store, for this process.
 pub async fn engine(
@@ -113,8 +113,8 @@ pub async fn engine(
     store.seen(&worker).await?;
     let workspaces = Workspaces::from_env()?;
     let station = FleetStation::new(store.clone(), worker, data.clone(), workspaces.clone(), hub.to_owned());
-    let park_after = if let Who::Worker { park_after, .. } = who { Some(park_after) } else { None };
-    let station = Arc::new(station.of_project(project).parking_after(park_after));
+    let habits = if let Who::Worker { habits, .. } = who { Some(habits) } else { None };
+    let station = Arc::new(station.of_project(project).with_habits(habits));
     let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
@@ -129,7 +129,7 @@ pub async fn engine(
 /// Works until the process is asked to leave: SIGTERM leaves each loop at its next boundary, a second one at once.
 pub async fn work(options: Options) -> Result<(), Failure> {
     let store = PgStore::connect(&options.database).await?;
-    let who = Who::Worker { name: &options.name, slots: options.slots, park_after: options.park_after };
+    let who = Who::Worker { name: &options.name, slots: options.slots, habits: options.habits };
     let (engine, station) = engine(store.clone(), &options.data, &options.hub, who, None).await?;
     engine.places.limit(options.slots);
     let counts = Arc::clone(&station.counts);

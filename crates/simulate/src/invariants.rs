@@ -264,6 +264,7 @@ fn plain_answer(state: &LoopState, effect: Effect) -> Input {
                 tree: String::new(),
                 base_tree: None,
                 saved: None,
+                snapshot: None,
                 notes: Vec::new(),
                 recreated: false,
                 target: None,

@@ -47,6 +47,7 @@ fn opening(base: &str, head: &str, tree: Tree) -> WorkspaceOpening {
         tree: tree_name(tree),
         base_tree: None,
         saved: None,
+        snapshot: None,
         notes: Vec::new(),
         recreated: false,
         target: None,
@@ -86,7 +87,7 @@ impl SimMachine {
             };
             let recreated = recreate(repo, machine, &head);
             let mut saved = None;
-            if let Restore::Reset { commit, cut_turn } = restore {
+            if let Restore::Reset { commit, cut_turn, moved: _ } = restore {
                 let tree = tree_of(repo, commit);
                 if let Some(files) = repo.files.get_mut(&machine)
                     && files.tree != tree

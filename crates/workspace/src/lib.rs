@@ -43,6 +43,7 @@ use crate::git::{Git, GitError, GitHost, HeadFile, TrustedConfig, at_work, clear
 pub use agent_git::beneath::Beneath;
 pub use checkpoint::hold_back::Unwanted;
 pub use checkpoint::save::SavedRef;
+pub use checkpoint::snapshot::{RestoredFiles, Snapshot, SnapshotRequest};
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use dependencies::leads_back;
 pub use disk::copying::copy_into_checkout;

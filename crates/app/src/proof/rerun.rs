@@ -80,6 +80,7 @@ pub(super) async fn of_stranger(
         tree: proof.head.tree.clone(),
         base_tree: None,
         saved: None,
+        snapshot: None,
         notes: Vec::new(),
         recreated: false,
         target: None,

@@ -341,6 +341,9 @@ pub enum Restore {
     Reset {
         commit: String,
         cut_turn: TurnKey,
+        /// The tree was lost with its machine: if there is a snapshot of it, that is restored on top.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        moved: bool,
     },
 }
 

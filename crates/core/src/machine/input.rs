@@ -256,6 +256,9 @@ pub struct WorkspaceOpening {
     /// Where the tree of a cut-off turn was saved before it was reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
+    /// What was restored of a cut-off turn whose tree was lost with its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<RestoredSnapshot>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The directory had to be made again, so it has to be set up again.
@@ -266,6 +269,14 @@ pub struct WorkspaceOpening {
     pub target: Option<MergedTarget>,
     /// What only the workspace module understands, to open the same workspace again.
     pub handle: serde_json::Value,
+}
+
+/// The files of a running turn as they were saved for other machines. No branch has them, and nothing judges them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RestoredSnapshot {
+    pub commit: String,
+    pub taken_at: Timestamp,
+    pub files_changed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]

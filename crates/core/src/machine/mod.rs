@@ -30,8 +30,8 @@ pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Counted, Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    Act, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
-    WorkspaceFailure, WorkspaceOpening,
+    Act, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, RestoredSnapshot, SummaryReport,
+    Verdict, WorkspaceFailure, WorkspaceOpening,
 };
 pub use outcome::{Merge, MergeObstacle, RefusedMerge, Smaller};
 pub use question::{AnsweredBy, Question, QuestionAnswer};

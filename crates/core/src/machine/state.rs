@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activity;
 use super::continuing::{Base, Continued};
 use super::event::{Restore, SessionUse};
-use super::input::{CheckpointReport, GateReport};
+use super::input::{CheckpointReport, GateReport, RestoredSnapshot};
 use super::outcome::{Merge, RefusedMerge, Smaller};
 use super::question::Question;
 use super::review::Review;
@@ -101,6 +101,10 @@ pub struct Workspace {
     pub set_up: bool,
     /// Where the last opening saved the tree of a cut-off turn before it was reset.
     pub saved: Option<String>,
+    /// The files were left on another machine, and were not opened here yet.
+    pub moved: bool,
+    /// What the last opening restored of a turn that was lost with its machine.
+    pub snapshot: Option<RestoredSnapshot>,
     pub handle: serde_json::Value,
 }
 
@@ -341,7 +345,10 @@ impl LoopState {
             return Restore::Keep;
         }
         match self.head_commit() {
-            Some(commit) => Restore::Reset { commit: commit.to_owned(), cut_turn: due.key },
+            Some(commit) => {
+                let moved = self.workspace.as_ref().is_some_and(|workspace| workspace.moved);
+                Restore::Reset { commit: commit.to_owned(), cut_turn: due.key, moved }
+            }
             None => Restore::Keep,
         }
     }

@@ -17,7 +17,8 @@ use crate::spec::CommitPolicy;
 
 use text::{
     ANSWER, ASK_PROMISE, ASK_QUESTION, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, FORKED, GATES_FAILED,
-    GOAL, HELD_BACK, HIDDEN_FAILED, MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
+    GOAL, HELD_BACK, HIDDEN_FAILED, MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, RESTORED, STEERING,
+    STEERING_PENDING,
 };
 pub use text::{TEXTS, Text, TextError};
 
@@ -158,6 +159,12 @@ fn recovery(state: &LoopState) -> Option<String> {
         let saved = state.workspace.as_ref().and_then(|workspace| workspace.saved.as_deref());
         return saved.filter(|_| cut_off).map(|saved| BEGUN_AGAIN.fill(state, context! { saved }));
     }
+    let commits_itself = state.spec.commit == CommitPolicy::Agent;
+    let snapshot = state.workspace.as_ref().and_then(|workspace| workspace.snapshot.as_ref());
+    if let Some(snapshot) = snapshot {
+        let taken_at = snapshot.taken_at.to_string();
+        return Some(RESTORED.fill(state, context! { taken_at, commits_itself }));
+    }
     let why = match state.last_turn.as_ref().map(|last| &last.report.outcome) {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
         Some(TurnOutcome::Failed { kind, .. }) => match kind {
@@ -177,7 +184,6 @@ fn recovery(state: &LoopState) -> Option<String> {
         )
         | None => "the machine or the engine stopped",
     };
-    let commits_itself = state.spec.commit == CommitPolicy::Agent;
     Some(RECOVERY.fill(state, context! { why, commits_itself }))
 }
 

@@ -73,6 +73,8 @@ texts! {
         [parent, agent, iteration, base_commit];
     RECOVERY = "recovery", "The previous turn was cut off, and its session continues", [why, commits_itself];
     BEGUN_AGAIN = "begun_again", "The previous turn was cut off, and a fresh session starts at the last commit", [saved];
+    RESTORED = "restored", "The previous turn was lost with its machine, and a fresh session starts at a snapshot of its files",
+        [taken_at, commits_itself];
     OVERFLOW = "overflow", "The previous session ran out of context", [];
     NUDGE = "nudge", "Nothing has changed for some turns", [iterations, failing];
     STEERING = "steering", "A message from a user (windlass steer)", [text];

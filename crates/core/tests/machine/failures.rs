@@ -230,7 +230,7 @@ fn a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
         driven.end_turn(failed(ErrorKind::UnknownSession))[1..],
         [Event::SessionLost { turn, message: "oops".into() }, entered(Phase::Prepare, 2)]
     );
-    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: turn };
+    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: turn, moved: false };
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
     assert_eq!(
         driven.ok(workspace_opened())[1..],

@@ -11,8 +11,10 @@ use crate::walk::{Walk, walks};
 use windlass_core::agent::TurnOutcome;
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Activity, Doing, Effect, Event, Input, LoopState, Next, Opener, Phase, Refusal, Restore, SessionUse, Verdict,
+    Activity, Doing, Effect, Event, Input, LoopState, Next, Opener, Phase, Refusal, Restore, RestoredSnapshot,
+    SessionUse, Verdict, WorkspaceOpening,
 };
+use windlass_core::prompt::Facts;
 use windlass_core::spec::{CommitPolicy, LoopSpec, WorkspaceKind};
 use windlass_core::stop::{Status, StopReason};
 use windlass_core::summary::SummariserKind;
@@ -97,7 +99,7 @@ fn turn_that_lost_its_tree_starts_fresh_at_the_commit_with_its_message() {
     let events = driven.ok(moved());
     assert_eq!(names(&events), ["loop_moved", "phase_entered"]);
     let cut_turn = key(3, 1);
-    let restore = Restore::Reset { commit: "commit-2.coder.1".into(), cut_turn };
+    let restore = Restore::Reset { commit: "commit-2.coder.1".into(), cut_turn, moved: true };
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
     let events = driven.ok(workspace_opened());
     let Some(Event::TurnStarted { turn, session, steering, recovery, .. }) = events.last() else {
@@ -106,6 +108,57 @@ fn turn_that_lost_its_tree_starts_fresh_at_the_commit_with_its_message() {
     assert_eq!((*turn, session, *recovery), (key(3, 2), &SessionUse::Fresh, false));
     assert_eq!(steering, &["m1"], "what the lost turn was told is told again");
     assert_eq!(driven.state.claims.made, 0);
+}
+
+/// What a machine restored of the lost turn.
+fn snapshot(commit: &str) -> RestoredSnapshot {
+    RestoredSnapshot { commit: commit.into(), taken_at: "2026-05-01T10:00:00Z".parse().unwrap(), files_changed: 2 }
+}
+
+fn opened_with(commit: &str) -> Input {
+    let Input::WorkspaceOpened { opening } = workspace_opened() else { unreachable!() };
+    Input::WorkspaceOpened { opening: WorkspaceOpening { snapshot: Some(snapshot(commit)), ..opening } }
+}
+
+fn prompt(state: &LoopState) -> String {
+    windlass_core::prompt::build(state, &Facts::default(), &|text| text.len())
+}
+
+#[test]
+fn turn_that_was_lost_continues_with_its_snapshot_in_a_fresh_session_that_is_told() {
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(Input::SessionSeen { turn: key(1, 1), session: "s1".into() });
+    driven.ok(moved());
+    // What it claimed is lost with it, though the snapshot may have all of its files.
+    driven.end_turn(claimed());
+    let restore = Restore::Reset { commit: "base".into(), cut_turn: key(1, 1), moved: true };
+    assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
+    let events = driven.ok(opened_with("wip-1"));
+    let Some(Event::TurnStarted { turn, session, recovery, .. }) = events.last() else { panic!("{events:?}") };
+    assert_eq!((*turn, session, *recovery), (key(1, 2), &SessionUse::Fresh, true));
+    assert_eq!((driven.state.claims.made, driven.state.head_commit()), (0, Some("base")));
+    let told = prompt(&driven.state);
+    assert!(told.contains("changes as they were at 2026-05-01T10:00:00Z"), "{told}");
+    // The next machine is lost before it saved anything: the snapshot is still known.
+    driven.ok(moved());
+    driven.end_turn(cut_off());
+    let known = |driven: &Driven| driven.state.workspace.as_ref().unwrap().snapshot.clone();
+    assert_eq!(known(&driven), Some(snapshot("wip-1")));
+    driven.ok(workspace_opened());
+    assert_eq!(known(&driven), None);
+    let told = prompt(&driven.state);
+    assert!(!told.contains("2026-05-01"), "{told}");
+}
+
+#[test]
+fn turn_that_is_tried_again_where_its_files_are_needs_no_snapshot() {
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(moved());
+    driven.end_turn(cut_off());
+    driven.ok(opened_with("wip-1"));
+    driven.end_turn(cut_off());
+    let restore = Restore::Reset { commit: "base".into(), cut_turn: key(1, 2), moved: false };
+    assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_not
 fn a_cut_off_turn_without_a_session_starts_fresh_on_the_checkpoint_and_its_tree_is_saved() {
     let mut driven = in_iteration_two(promise_loop(), None);
     driven.end_turn(cut_off());
-    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: key(2, 1) };
+    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: key(2, 1), moved: false };
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
     let events = driven.ok(workspace_opened());
     assert_eq!(events.last(), Some(&second_attempt(SessionUse::Fresh, false)));
@@ -77,7 +77,7 @@ fn with_a_fresh_policy_a_cut_off_turn_does_not_go_on_in_the_session_of_the_itera
     let spec = LoopSpec { session: SessionPolicy::Fresh, ..promise_loop() };
     let mut driven = in_iteration_two(spec.clone(), Some("s1"));
     driven.end_turn(cut_off());
-    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: key(2, 1) };
+    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: key(2, 1), moved: false };
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
 
     let mut driven = in_iteration_two(spec, Some("s1"));

@@ -14,6 +14,7 @@ mod reading;
 mod review;
 mod setup;
 mod shell;
+mod snapshot;
 mod summary;
 mod trouble;
 mod turn;

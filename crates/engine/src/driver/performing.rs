@@ -232,9 +232,16 @@ async fn perform(context: Context, state: LoopState, effect: Effect) -> Result<I
     if context.engine.station.is_none() || !may_commit(&effect) {
         return perform_here(context, state, effect).await;
     }
-    let done = perform_here(context.clone(), state.clone(), effect).await?;
+    let done = perform_here(context.clone(), state.clone(), effect.clone()).await?;
     let engine = Arc::clone(&context.engine);
-    in_time(context, async move { engine.publish(&state).await.map(|()| done) }).await
+    in_time(context, async move {
+        engine.publish(&state).await?;
+        if let Effect::Checkpoint { .. } = effect {
+            engine.remove_snapshots(&state).await;
+        }
+        Ok(done)
+    })
+    .await
 }
 
 /// Whether it may move the loop's branch.

@@ -43,10 +43,13 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
 
 /// What the set-up made is neither the agent's work nor a gate's litter: it stays, and is in no commit.
 async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), DriveError> {
-    let Some(head) = state.head_commit().filter(|_| !state.spec.workspace.setup.is_empty()) else { return Ok(()) };
+    // Files of a lost turn were there before.
+    let snapshot = state.workspace.as_ref().and_then(|known| known.snapshot.as_ref());
+    let before = snapshot.map(|snapshot| snapshot.commit.as_str()).or_else(|| state.head_commit());
+    let Some(before) = before.filter(|_| !state.spec.workspace.setup.is_empty()) else { return Ok(()) };
     let workspaces = &context.engine.workspaces;
     let workspace = workspace_of(state)?;
-    let changed = workspaces.changed_since(&workspace, head, &[]).await?;
+    let changed = workspaces.changed_since(&workspace, before, &[]).await?;
     let made: Vec<String> = changed
         .iter()
         .filter(|file| file.change == Change::Added)

@@ -13,14 +13,14 @@ use windlass_core::prompt;
 use windlass_core::sandbox::SandboxLevel;
 use windlass_core::spec::SessionPolicy;
 use windlass_process::CommandSpec;
-use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
+use windlass_supervise::{ContainmentRequest, Ended, Running, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
 
 use super::follow::{Followed, follow};
 use super::judge::{self, Place};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
-use super::{DriveError, ground, review, transcript_error, trouble, workspace};
+use super::{DriveError, ground, review, snapshot, transcript_error, trouble, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::limits;
@@ -57,6 +57,9 @@ pub(super) async fn run(
         }
         Err(JobError::Drive(error)) => return Err(error),
     };
+    if !report.outcome.is_finished() {
+        snapshot::take_last(&context, state, turn).await;
+    }
     Ok(Input::turn_ended(turn, report))
 }
 
@@ -109,7 +112,7 @@ impl Job<'_> {
             let reading = self.reading(true)?;
             self.has_begun(&mut begins).await?;
             running.begin_turn(&self.paths());
-            let followed = follow(context, self, running, reading).await?;
+            let followed = self.followed(context, running, reading).await?;
             if !followed.never_began {
                 return self.finish(context, followed, tools, started_at).await;
             }
@@ -125,13 +128,26 @@ impl Job<'_> {
         faults::point("turn.before_start");
         let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
         faults::point("turn.started");
-        let followed = follow(context, self, running, reading).await?;
+        let followed = self.followed(context, running, reading).await?;
         let mut report = self.finish(context, followed, tools, started_at).await?;
         if let (TurnOutcome::Failed { message, .. }, Some(missed)) = (&mut report.outcome, missed) {
             let said = format!("{message}\n{}", end_of(&self.files.stderr()));
             missed.hints(&said).iter().for_each(|hint| message.push_str(&format!("; {hint}")));
         }
         Ok(report)
+    }
+
+    /// Follows the turn to its end, and saves its files on the way where other machines may continue it.
+    async fn followed(
+        &self,
+        context: &mut Context,
+        running: Running,
+        reading: Reading,
+    ) -> Result<Followed, DriveError> {
+        tokio::select! {
+            followed = follow(context, self, running, reading) => followed,
+            never = snapshot::keep_taking(&self.engine, self.state, self.turn) => match never {},
+        }
     }
 
     /// Waits until it is on disk that the turn begins.

@@ -12,7 +12,7 @@ use windlass_core::profile::ProfilePlaces;
 use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 
 use super::performing::Context;
-use super::{DriveError, judge};
+use super::{DriveError, judge, snapshot};
 use crate::data::TurnFiles;
 use crate::engine::{Engine, workspace_of};
 use windlass_faults as faults;
@@ -76,6 +76,7 @@ pub(crate) async fn opening(
         base_tree,
         tree: opened.head_tree,
         saved: None,
+        snapshot: None,
         notes,
         recreated: false,
         target: None,
@@ -106,10 +107,10 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
         return Ok(Input::WorkspaceOpened { opening: opening(&context.engine, state, opened).await? });
     };
     let workspace = workspace_of(state)?;
-    let how = match restore {
+    let how = match &restore {
         Restore::Keep => Reopen::Keep,
-        Restore::Reset { commit, cut_turn } => {
-            Reopen::ResetTo { commit, save_as: workspace.keep_ref("cut", &cut_turn.to_string()) }
+        Restore::Reset { commit, cut_turn, moved: _ } => {
+            Reopen::ResetTo { commit: commit.clone(), save_as: workspace.keep_ref("cut", &cut_turn.to_string()) }
         }
     };
     let opened = match (&state.continued.due, state.head_commit()) {
@@ -121,6 +122,8 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
     match opened {
         Ok((mut reopened, target)) => {
             reopened.notes.extend(judge::copies_lost(&context.engine, state, &workspace)?);
+            let snapshot = snapshot::restore(&context.engine, state, &workspace, &restore, &how).await?;
+            reopened.notes.extend(snapshot.as_ref().map(snapshot::words));
             Ok(Input::WorkspaceOpened {
                 opening: WorkspaceOpening {
                     dir: known.dir.clone(),
@@ -130,6 +133,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
                     tree: known.tree.clone().unwrap_or_default(),
                     base_tree: None,
                     saved: reopened.saved.map(|saved| saved.name),
+                    snapshot,
                     notes: reopened.notes,
                     recreated: reopened.recreated,
                     target: target.map(merged_target),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, LoopState};
@@ -124,6 +125,20 @@ impl Engine {
     pub(crate) async fn publish(&self, state: &LoopState) -> Result<(), DriveError> {
         let (Some(station), true) = (&self.station, state.workspace.is_some()) else { return Ok(()) };
         station.publish(state, &workspace_of(state)?).await
+    }
+
+    /// The machine's station and how often it wants the files of this turn, if other machines may continue it.
+    pub(crate) fn saves(&self, state: &LoopState, turn: TurnKey) -> Option<(&dyn Station, Duration)> {
+        let station = self.station.as_deref().filter(|_| state.can_move() && !turn.role.only_reads())?;
+        Some((station, station.snapshot_every()?))
+    }
+
+    /// After a commit, nobody continues with an older state of the files.
+    pub(crate) async fn remove_snapshots(&self, state: &LoopState) {
+        let (Some(station), Ok(workspace)) = (&self.station, workspace_of(state)) else { return };
+        if let Err(error) = station.remove_snapshots(state, &workspace).await {
+            tracing::warn!(loop_id = %state.id, %error, "cannot remove the snapshots of a turn");
+        }
     }
 
     pub(crate) fn begin_shipping(&self, state: &LoopState, turn: TurnKey) {

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_store::{Seat, StoreError};
-use windlass_workspace::{Workspace, WorkspaceError};
+use windlass_workspace::{Snapshot, Workspace, WorkspaceError};
 
 use crate::failure::{DriveError, EngineError};
 use crate::outside::{FleetQueue, Transcripts, WorkerView};
@@ -49,6 +49,20 @@ pub trait Station: Transcripts {
 
     /// Publishes the loop's branch. The journal names a commit only after that.
     async fn publish(&self, state: &LoopState, workspace: &Workspace) -> Result<(), DriveError>;
+
+    /// How often the files of a running turn are saved for other machines. None if they are not.
+    fn snapshot_every(&self) -> Option<Duration>;
+
+    /// Publishes the files of a running turn. They are no commit of the loop: who takes it over continues with them.
+    async fn publish_snapshot(
+        &self,
+        state: &LoopState,
+        workspace: &Workspace,
+        snapshot: &Snapshot,
+    ) -> Result<(), DriveError>;
+
+    /// Removes the loop's snapshots, since a published commit has what they had.
+    async fn remove_snapshots(&self, state: &LoopState, workspace: &Workspace) -> Result<(), DriveError>;
 
     /// The machines that were seen in the last minute.
     async fn workers(&self) -> Result<Vec<WorkerView>, StoreError>;

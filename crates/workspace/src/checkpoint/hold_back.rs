@@ -17,7 +17,7 @@ use super::history::Entry;
 use super::stage::noted;
 use crate::disk::copying::beside;
 use crate::disk::{blocking, still_wanted};
-use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
+use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index, hex};
 use crate::{Workspace, WorkspaceError};
 
 /// Of what the agent committed and took back, larger files are not checked.
@@ -109,18 +109,69 @@ async fn on_disk(
     for (file, mut secrets) in files.into_iter().zip(searched) {
         secrets.extend(in_name(&request.unwanted.secrets, &file.path));
         let before = file.from.as_ref().unwrap_or(&file.path);
-        if let Some(what) = new_secret(git, request, &file.path, before, &secrets).await? {
+        let (head, rules) = (&request.previous_head, &request.unwanted.secrets);
+        if let Some(what) = new_secret(git, head, rules, (&file.path, before), &secrets).await? {
             found.push((file.path.clone(), what));
         }
     }
-    if !found.is_empty() && !request.unwanted.allowed.is_empty() {
-        let allowed: Vec<String> = request.unwanted.allowed.iter().map(|glob| format!(":(top,glob){glob}")).collect();
-        let mut args = vec!["ls-files", "-z", "--cached", "--"];
-        args.extend(allowed.iter().map(String::as_str));
-        let listed = git.run(&args).await?;
-        found.retain(|(path, _)| !listed.split(|&byte| byte == 0).any(|name| name == path.as_bytes()));
-    }
+    allow(git, &request.unwanted, &mut found).await?;
     Ok(found)
+}
+
+/// Takes out what may contain what looks like a secret.
+async fn allow(git: &Git, unwanted: &Unwanted, found: &mut Vec<(FilePath, String)>) -> Result<(), GitError> {
+    if found.is_empty() || unwanted.allowed.is_empty() {
+        return Ok(());
+    }
+    let allowed: Vec<String> = unwanted.allowed.iter().map(|glob| format!(":(top,glob){glob}")).collect();
+    let mut args = vec!["ls-files", "-z", "--cached", "--"];
+    args.extend(allowed.iter().map(String::as_str));
+    let listed = git.run(&args).await?;
+    found.retain(|(path, _)| !listed.split(|&byte| byte == 0).any(|name| name == path.as_bytes()));
+    Ok(())
+}
+
+/// The staged files that may not be stored as they are: those with a new secret, and those too large to be searched. What is
+/// searched is what was staged, since whoever writes the files may go on.
+pub(crate) async fn in_staged(
+    git: &Git,
+    head: &str,
+    unwanted: &Unwanted,
+    files: &[ChangedFile],
+    (index, id_len): (&Index, usize),
+) -> Result<Vec<FilePath>, GitError> {
+    let staged = |file: &ChangedFile| {
+        let at = index.entries.binary_search_by(|entry| entry.path.as_slice().cmp(file.path.as_bytes())).ok()?;
+        index.entries.get(at).filter(|entry| !entry.is_gitlink()).map(|entry| hex(&entry.id[..id_len]))
+    };
+    let files = files.iter().filter(|file| file.change != Change::Deleted);
+    let files: Vec<(&ChangedFile, String)> = files.filter_map(|file| Some((file, staged(file)?))).collect();
+    let ids: String = files.iter().map(|(_, id)| format!("{id}\n")).collect();
+    let sizes = git.call(&["cat-file", "--batch-check=%(objectsize)"]).input(ids).run().await?.stdout;
+    let sizes =
+        String::from_utf8_lossy(&sizes).lines().map(|size| size.parse().unwrap_or(u64::MAX)).collect::<Vec<u64>>();
+    let (mut unfit, mut found) = (Vec::new(), Vec::new());
+    let mut small = Vec::new();
+    for ((file, id), size) in files.iter().zip(sizes) {
+        if size > LARGEST { unfit.push(file.path.clone()) } else { small.push((file, id)) }
+    }
+    for some in small.chunks(OBJECTS_AT_ONCE) {
+        let ids: String = some.iter().map(|(_, id)| format!("{id}\n")).collect();
+        let output = git.call(&["cat-file", "--batch", "--buffer"]).input(ids).run().await?.stdout;
+        let mut rest = output.as_slice();
+        for (file, _) in some {
+            let (_, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
+            let mut secrets = in_name(&unwanted.secrets, &file.path);
+            secrets.extend(places(&unwanted.secrets, content));
+            let paths = (&file.path, file.from.as_ref().unwrap_or(&file.path));
+            if let Some(what) = new_secret(git, head, &unwanted.secrets, paths, &secrets).await? {
+                found.push((file.path.clone(), what));
+            }
+        }
+    }
+    allow(git, unwanted, &mut found).await?;
+    unfit.extend(found.into_iter().map(|(path, _)| path));
+    Ok(unfit)
 }
 
 /// The secrets in the files of commits, also of those that a later commit took back: they would stay in the branch's history.
@@ -154,7 +205,14 @@ async fn in_between(
             let mut secrets = in_name(&request.unwanted.secrets, path);
             secrets.extend(if kind == "blob" { places(&request.unwanted.secrets, content) } else { Vec::new() });
             if kind == "blob"
-                && let Some(what) = new_secret(git, request, path, renamed.unwrap_or(path), &secrets).await?
+                && let Some(what) = new_secret(
+                    git,
+                    &request.previous_head,
+                    &request.unwanted.secrets,
+                    (path, renamed.unwrap_or(path)),
+                    &secrets,
+                )
+                .await?
             {
                 found.entry(path.to_string()).or_insert(what);
             }
@@ -211,9 +269,9 @@ pub(crate) fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
 /// The forbidden content of a file, except what was there before the agent.
 async fn new_secret(
     git: &Git,
-    request: &CheckpointRequest,
-    path: &FilePath,
-    path_before: &FilePath,
+    head: &str,
+    rules: &Rules,
+    (path, path_before): (&FilePath, &FilePath),
     secrets: &[Place],
 ) -> Result<Option<String>, GitError> {
     if path.as_bytes().rsplit(|&byte| byte == b'/').next() == Some(b".env") {
@@ -222,12 +280,12 @@ async fn new_secret(
     if secrets.is_empty() {
         return Ok(None);
     }
-    let name = format!("{}:{path_before}", request.previous_head);
+    let name = format!("{head}:{path_before}");
     let before = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
     let mut known = Vec::new();
     if before.code == 0 {
-        known = in_name(&request.unwanted.secrets, path_before);
-        known.extend(places(&request.unwanted.secrets, &before.stdout));
+        known = in_name(rules, path_before);
+        known.extend(places(rules, &before.stdout));
     }
     let new = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value));
     Ok(new.map(|new| match new.line {
@@ -252,11 +310,19 @@ pub(crate) async fn hold(
     if files.is_empty() {
         return Ok(());
     }
+    Ok(unstage(git, &request.previous_head, files.iter().map(|(path, _)| path)).await?)
+}
+
+/// Has these files in the index as they are in the commit.
+pub(crate) async fn unstage<'a>(
+    git: &Git,
+    commit: &str,
+    files: impl Iterator<Item = &'a FilePath>,
+) -> Result<(), GitError> {
     // Unlike `restore`, it accepts files that neither the index nor the commit has.
-    let args = ["reset", "--quiet", &request.previous_head, "--pathspec-from-file=-", "--pathspec-file-nul"];
-    let paths: Vec<u8> = files.iter().flat_map(|(path, _)| path.as_bytes().iter().copied().chain([0])).collect();
-    git.call(&args).input(paths).literal_paths().run().await?;
-    Ok(())
+    let args = ["reset", "--quiet", commit, "--pathspec-from-file=-", "--pathspec-file-nul"];
+    let paths: Vec<u8> = files.flat_map(|path| path.as_bytes().iter().copied().chain([0])).collect();
+    git.call(&args).input(paths).literal_paths().run().await.map(drop)
 }
 
 /// Remembers what waits, instead of what did.

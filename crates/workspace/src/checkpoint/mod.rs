@@ -14,6 +14,7 @@ pub(crate) mod nested;
 pub(crate) mod protect;
 pub(crate) mod quarantine;
 pub(crate) mod save;
+pub(crate) mod snapshot;
 pub(crate) mod stage;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
 use crate::agent_git::beneath::{Beneath, Found};
 use crate::disk::copying::{beside, copy_into};
-use crate::git::{ChangedFile, FilePath, Git, GitError, Index, Output, between, is_id, parse_raw};
+use crate::git::{ChangedFile, Entry, FilePath, Git, GitError, Index, Output, between, is_id, parse_raw};
 use crate::{Workspace, WorkspaceError, Workspaces};
 
 /// The file beside the index that names what is never committed.
@@ -84,14 +84,8 @@ pub(crate) async fn stage(
     let pointers = before.iter().flat_map(Index::gitlinks);
     let links: Vec<_> = pointers.filter(|link| nested::is_dir(workspace, &link.path)).cloned().collect();
     let mut staged = Staged::default();
-    let mut left_out = never_commit.to_vec();
-    left_out.extend(noted(workspace, LEFT_OUT));
-    left_out.extend(noted(workspace, HELD_BACK));
-    let mut excluded: Vec<Vec<u8>> =
-        left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}").into_bytes()).collect();
-    // Git would run its status inside a submodule, with the configuration an agent can edit there.
-    excluded.extend(links.iter().map(|link| [b":(top,exclude,literal)", &link.path[..]].concat()));
-    let (output, args, input) = add(git, workspace, excluded, &mut staged.refused).await?;
+    let mut left_out = left_out(workspace, never_commit);
+    let (output, args, input) = add(git, workspace, excluded(&left_out, &links), &mut staged.refused).await?;
     let closed = closed_folders(&output.stderr);
     if !closed.is_empty() {
         let names = closed.join(", ");
@@ -131,6 +125,42 @@ pub(crate) async fn stage(
         staged.index = Some(after);
     }
     Ok(staged)
+}
+
+/// Takes files alone into the index of `git`, while an agent may be writing them: nested repositories are left as they are in the
+/// index. None if it cannot be read.
+pub(crate) async fn stage_files(
+    workspaces: &Workspaces,
+    git: &Git,
+    workspace: &Workspace,
+    never_commit: &[String],
+) -> Result<Option<Index>, WorkspaceError> {
+    let file = workspace.index_of(git);
+    let Some(before) = seed(workspaces, git, workspace, &file).await? else { return Ok(None) };
+    let links: Vec<Entry> = before.gitlinks().cloned().collect();
+    let mut refused = Vec::new();
+    add(git, workspace, excluded(&left_out(workspace, never_commit), &links), &mut refused).await?;
+    let Ok(after) = Index::read(&file, workspace.id_len) else { return Ok(None) };
+    let new = after.gitlinks().filter(|link| !links.iter().any(|known| known.path == link.path));
+    let paths: Vec<u8> = new.flat_map(|link| link.path.iter().copied().chain([0])).collect();
+    if paths.is_empty() {
+        return Ok(Some(after));
+    }
+    git.call(&["update-index", "--force-remove", "-z", "--stdin"]).input(paths).run().await?;
+    Ok(Index::read(&file, workspace.id_len).ok())
+}
+
+/// What no commit may take, as globs.
+fn left_out(workspace: &Workspace, never_commit: &[String]) -> Vec<String> {
+    let noted = [LEFT_OUT, HELD_BACK].into_iter().flat_map(|note| noted(workspace, note));
+    never_commit.iter().cloned().chain(noted).collect()
+}
+
+/// The same in git's words, with submodules: git would run its status inside them, with the configuration an agent can edit
+/// there.
+fn excluded(left_out: &[String], links: &[Entry]) -> Vec<Vec<u8>> {
+    let globs = left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}").into_bytes());
+    globs.chain(links.iter().map(|link| [b":(top,exclude,literal)", &link.path[..]].concat())).collect()
 }
 
 /// So many files that git cannot take are left out of one checkpoint.

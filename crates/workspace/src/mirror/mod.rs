@@ -11,7 +11,7 @@ use windlass_faults as faults;
 use crate::git::{Git, GitError, TrustedConfig};
 use crate::opening::create::base_ref;
 use crate::project::Project;
-use crate::{Home, Kind, Workspace, WorkspaceError, Workspaces};
+use crate::{Home, Kind, Snapshot, Workspace, WorkspaceError, Workspaces};
 
 /// The branch that is checked out in a mirror. It has no commit.
 const UNBORN: &str = "windlass-mirror";
@@ -149,6 +149,33 @@ impl Workspaces {
             found if found.as_deref() == expected => Err(GitError::unexpected("push", &pushed.stderr).into()),
             found => Ok(Pushed::Elsewhere { found }),
         }
+    }
+
+    /// Publishes a snapshot of a running turn, over an older one of the same turn. No branch moves.
+    pub async fn push_snapshot(
+        &self,
+        workspace: &Workspace,
+        hub: &str,
+        snapshot: &Snapshot,
+    ) -> Result<(), WorkspaceError> {
+        let at = format!("+{}:{}", snapshot.commit, snapshot.name);
+        faults::point("snapshot.before_push");
+        let args = ["push", "--quiet", "--end-of-options", hub, &at];
+        self.home_git(workspace).with_network().run(&args).await?;
+        faults::point("snapshot.pushed");
+        Ok(())
+    }
+
+    /// Removes the loop's snapshots that this machine knows, on the hub and here: a commit has what they had.
+    pub async fn remove_snapshots(&self, workspace: &Workspace, hub: &str) -> Result<(), WorkspaceError> {
+        let git = self.home_git(workspace).with_network();
+        for name in self.snapshots(workspace).await? {
+            // One at a time: git removes none of several if one is gone already.
+            let gone = format!(":{name}");
+            git.call(&["push", "--quiet", "--end-of-options", hub, &gone]).answers(&[1]).run().await?;
+            git.run(&["update-ref", "-d", &name]).await?;
+        }
+        Ok(())
     }
 
     async fn on_hub(&self, git: &Git, hub: &str, name: &str) -> Result<Option<String>, GitError> {

@@ -16,6 +16,7 @@ mod links;
 mod merge;
 mod nested;
 mod queue;
+mod snapshots;
 mod submodules;
 mod unstored;
 mod written_here;

@@ -45,8 +45,9 @@ impl Batch {
             | TurnOutcome::Interrupted
             | TurnOutcome::CutOff => true,
         };
-        // A tree that was put back holds nothing to recover.
-        let recovery = ran && self.state.restore() == Restore::Keep;
+        // A tree that was put back holds nothing to recover, unless a snapshot was restored.
+        let has_snapshot = self.state.workspace.as_ref().is_some_and(|workspace| workspace.snapshot.is_some());
+        let recovery = ran && (has_snapshot || self.state.restore() == Restore::Keep);
         self.begin_turn(turn.key.next_attempt(), recovery, true);
     }
 

@@ -308,6 +308,8 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
             base_commit: opening.base_commit.clone(),
             set_up: opened_before.set_up && !opening.recreated,
             saved: opening.saved.clone(),
+            moved: false,
+            snapshot: opening.snapshot.clone(),
             handle: opening.handle.clone(),
             ..opened_before
         },
@@ -322,6 +324,8 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
                 tree: known(&opening.tree),
                 set_up: false,
                 saved: opening.saved.clone(),
+                moved: false,
+                snapshot: None,
                 handle: opening.handle.clone(),
             };
             new.bases.push(new.base(0));
@@ -464,6 +468,7 @@ fn moved(state: &mut LoopState) {
     if let Some(workspace) = &mut state.workspace {
         workspace.set_up = false;
         workspace.saved = None;
+        workspace.moved = true;
     }
     activity::moved(state);
 }

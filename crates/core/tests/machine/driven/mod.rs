@@ -213,6 +213,7 @@ pub fn opening() -> WorkspaceOpening {
         tree: "tree-base".into(),
         base_tree: None,
         saved: None,
+        snapshot: None,
         notes: Vec::new(),
         recreated: false,
         target: None,
