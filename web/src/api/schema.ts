@@ -5066,6 +5066,14 @@ export interface components {
              */
             raise?: components["schemas"]["RaiseLimits"];
         };
+        /** @description The files of a running turn as they were saved for other machines. No branch has them, and nothing judges them. */
+        RestoredSnapshot: {
+            commit: string;
+            /** Format: uint64 */
+            files_changed: number;
+            /** Format: date-time */
+            taken_at: string;
+        };
         /** @description Go on with a loop, its limits raised by so much. */
         ResumeLoop: {
             /**
@@ -6453,6 +6461,8 @@ export interface components {
             recreated: boolean;
             /** @description Where the tree of a cut-off turn was saved before it was reset. */
             saved?: string | null;
+            /** @description What was restored of a cut-off turn whose tree was lost with its machine. */
+            snapshot?: components["schemas"]["RestoredSnapshot"] | null;
             /** @description The merge target, where it was merged in. */
             target?: components["schemas"]["MergedTarget"] | null;
             /**
