@@ -10,7 +10,7 @@ use windlass_core::prompt::{Changes, Facts};
 
 use super::DriveError;
 use super::performing::Context;
-use super::workspace::{checkpoint_report, mode, unwanted};
+use super::workspace::{checkpoint_report, mode};
 use crate::engine::{Engine, workspace_of};
 use crate::tools::SOCKET_VARIABLE;
 use windlass_faults as faults;
@@ -100,7 +100,7 @@ pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> R
         mode: mode(state),
         section: Some(section.to_string()),
         never_commit: state.spec.workspace.copy.clone(),
-        unwanted: unwanted(&context.engine, state),
+        unwanted: context.engine.unwanted(state),
     };
     faults::point("seal.before");
     let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;

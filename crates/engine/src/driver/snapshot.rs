@@ -13,7 +13,6 @@ use windlass_workspace::{Reopen, SnapshotRequest, Workspace};
 
 use super::DriveError;
 use super::performing::Context;
-use super::workspace::unwanted;
 use crate::engine::{Engine, workspace_of};
 
 /// The last snapshot of a turn that did not finish may take so long, and so long if somebody waits for the loop to stop.
@@ -54,7 +53,7 @@ async fn take(engine: &Engine, state: &LoopState, turn: TurnKey) -> Result<Optio
         head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
         turn: turn.to_string(),
         never_commit: state.spec.workspace.copy.clone(),
-        unwanted: unwanted(engine, state),
+        unwanted: engine.unwanted(state),
     };
     let Some(snapshot) = engine.workspaces.snapshot(&workspace, &request).await? else { return Ok(None) };
     station.publish_snapshot(state, &workspace, &snapshot).await?;

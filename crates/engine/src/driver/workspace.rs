@@ -19,7 +19,7 @@ use windlass_faults as faults;
 use windlass_workspace::git::{Change, MovedRef, RefsSeen};
 use windlass_workspace::{
     Checkpoint, CheckpointRequest, CommitMode, ForkRequest, GitSettings, Kind, MergeInRequest, Opened, PutBack, Reopen,
-    Reopened, RestoreRequest, TargetMerged, Unwanted, Workspace, WorkspaceError, WorkspaceRequest,
+    Reopened, RestoreRequest, TargetMerged, Workspace, WorkspaceError, WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -234,7 +234,7 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         mode: mode(state),
         section: None,
         never_commit: state.spec.workspace.copy.clone(),
-        unwanted: unwanted(&context.engine, state),
+        unwanted: context.engine.unwanted(state),
     };
     let mut notes = match context.engine.workspaces.mend(&workspace, &request.turn_id).await {
         Ok(notes) => notes,
@@ -277,11 +277,6 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     let mut checkpoint = checkpoint_report(made, &restored);
     checkpoint.moved_refs = moved.into_iter().map(journalled).collect();
     Ok(Input::Checkpointed { turn, checkpoint })
-}
-
-/// What no commit of this loop may hold.
-pub(super) fn unwanted(engine: &Engine, state: &LoopState) -> Unwanted {
-    Unwanted { secrets: engine.secrets(state).rules.clone(), allowed: state.spec.secrets_allow.clone() }
 }
 
 pub(super) fn mode(state: &LoopState) -> CommitMode {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use windlass_core::machine::{Event, LoopState};
 use windlass_core::spec::LoopSpec;
 use windlass_redact::secrets::{KnownSecret, Rules, in_dotenv, in_environment};
+use windlass_workspace::Unwanted;
 
 use super::Engine;
 
@@ -27,6 +28,11 @@ pub(crate) struct Secrets {
 pub(crate) struct LastSecrets(Mutex<Arc<Secrets>>);
 
 impl Engine {
+    /// What no commit of this loop may hold.
+    pub(crate) fn unwanted(&self, state: &LoopState) -> Unwanted {
+        Unwanted { secrets: self.secrets(state).rules.clone(), allowed: state.spec.secrets_allow.clone() }
+    }
+
     pub(crate) fn secrets(&self, state: &LoopState) -> Arc<Secrets> {
         self.secrets_of(&state.spec, Path::new(&state.project))
     }
