@@ -66,3 +66,50 @@ export function shortened(lines: readonly Same[], around = 3): Run[] {
   }
   return runs;
 }
+
+/** A line with its number in its own text, counted from 0. */
+export interface Placed {
+  text: string;
+  at: number;
+}
+
+export interface Pair {
+  before?: Placed;
+  after?: Placed;
+}
+
+export type Beside = { type: "pairs"; pairs: readonly Pair[] } | { type: "skipped"; count: number };
+
+/** Both texts beside each other: lines that replace each other in one row. */
+export function besides(runs: readonly Run[]): Beside[] {
+  let left = 0;
+  let right = 0;
+  return runs.map((run): Beside => {
+    if (run.type === "skipped") {
+      left += run.count;
+      right += run.count;
+      return run;
+    }
+    const pairs: Pair[] = [];
+    let removed: Placed[] = [];
+    let added: Placed[] = [];
+    const flush = () => {
+      for (let index = 0; index < Math.max(removed.length, added.length); index += 1) {
+        const [before, after] = [removed[index], added[index]];
+        pairs.push({ ...(before ? { before } : {}), ...(after ? { after } : {}) });
+      }
+      removed = [];
+      added = [];
+    };
+    for (const { type, text } of run.lines) {
+      if (type === "remove") removed.push({ text, at: left++ });
+      else if (type === "add") added.push({ text, at: right++ });
+      else {
+        flush();
+        pairs.push({ before: { text, at: left++ }, after: { text, at: right++ } });
+      }
+    }
+    flush();
+    return { type: "pairs", pairs };
+  });
+}
