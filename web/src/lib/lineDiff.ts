@@ -80,6 +80,27 @@ export interface Pair {
 
 export type Beside = { type: "pairs"; pairs: readonly Pair[] } | { type: "skipped"; count: number };
 
+/** The same below each other: of lines that replace others, first all that went, then all that came. */
+export function below(pairs: readonly Pair[]): { side: "before" | "after" | "both"; line: Placed }[] {
+  const rows: { side: "before" | "after" | "both"; line: Placed }[] = [];
+  let added: Placed[] = [];
+  const flush = () => {
+    for (const line of added) rows.push({ side: "after", line });
+    added = [];
+  };
+  for (const { before, after } of pairs) {
+    if (before && after && before.text === after.text) {
+      flush();
+      rows.push({ side: "both", line: after });
+      continue;
+    }
+    if (before) rows.push({ side: "before", line: before });
+    if (after) added.push(after);
+  }
+  flush();
+  return rows;
+}
+
 /** Both texts beside each other: lines that replace each other in one row. */
 export function besides(runs: readonly Run[]): Beside[] {
   let left = 0;

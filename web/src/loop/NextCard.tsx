@@ -21,7 +21,7 @@ export function NextCard({ loop, wish, onAsk }: { loop: LoopView; wish: Wish; on
       <StatusShape status={loop.status} outcome={loop.outcome} className="size-6" />
       <div className="min-w-0 grow basis-56">
         <p className="font-semibold break-words">{standing}</p>
-        <p className="text-sm text-soft">{t("overview.next")}: {nextWords(loop, wish, t, i18n.language)}{loop.waiting_until ? <> <Countdown until={loop.waiting_until} /></> : null}</p>
+        <p className="text-sm text-soft">{t("overview.next_is", { what: nextWords(loop, wish, t, i18n.language) })}{loop.waiting_until ? <> <Countdown until={loop.waiting_until} /></> : null}</p>
         {asksForMerge ? <MergeLine loop={loop} /> : null}
       </div>
       {loop.merged ? <MergedMark merged={loop.merged} /> : null}

@@ -1,15 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { useMemo, useState } from "react";
+import { Fragment, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { getText } from "../api/client";
 import type { LoopView } from "../api/types";
 import { wordMarks, type Span } from "../diff/words";
 import { clear } from "../lib/clear";
 import { bytes } from "../lib/format";
-import { besides, lineDiff, shortened, type Pair, type Placed } from "../lib/lineDiff";
+import { below, besides, lineDiff, shortened, type Pair, type Placed } from "../lib/lineDiff";
 import { remember, remembered } from "../lib/storage";
 import { say } from "../lib/toast";
+import { useWidth } from "../lib/width";
 import { AgentText } from "../ui/AgentText";
 import { Message } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
@@ -82,12 +83,14 @@ function Changed({ before, after, earlier, turn, known }: { before: string; afte
   const runs = useMemo(() => besides(shortened(lineDiff(before, after))), [before, after]);
   const kinds = useMemo(() => ({ before: lineKinds(before, known), after: lineKinds(after, known) }), [before, after, known]);
   const changed = runs.some((run) => run.type === "pairs");
+  const [place, width] = useWidth<HTMLElement>();
+  const wide = width >= SIDE_BY_SIDE;
   return (
-    <section aria-label={t("prompts.since", { turn: earlier })} data-prompt-diff className="card overflow-hidden">
+    <section ref={place} aria-label={t("prompts.since", { turn: earlier })} data-prompt-diff className="card overflow-hidden">
       <p className="border-b border-line bg-sunken px-3 py-1.5 text-xs text-soft">{changed ? t("prompts.since", { turn: earlier }) : t("prompts.same", { turn: earlier })}</p>
-      <div className="grid grid-cols-2 divide-x divide-line border-b border-line text-xs max-md:hidden">{[earlier, turn].map((name) => <code key={name} className="px-3 py-1 font-semibold">{name}</code>)}</div>
+      {wide ? <div className="grid grid-cols-2 divide-x divide-line border-b border-line text-xs">{[earlier, turn].map((name) => <code key={name} className="px-3 py-1 font-semibold">{name}</code>)}</div> : null}
       <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="output">
-        {runs.map((run, index) => (run.type === "skipped" ? <p key={index} className="bg-accent-soft px-3 font-sans text-xs text-accent">{t("prompts.unchanged", { count: run.count })}</p> : run.pairs.map((pair, at) => <PairRow key={`${index} ${at}`} pair={pair} kinds={kinds} />)))}
+        {runs.map((run, index) => (run.type === "skipped" ? <p key={index} className="bg-accent-soft px-3 font-sans text-xs text-accent">{t("prompts.unchanged", { count: run.count })}</p> : <Fragment key={index}>{wide ? run.pairs.map((pair, at) => <PairRow key={at} pair={pair} kinds={kinds} />) : below(run.pairs).map(({ side, line }, at) => <Side key={at} line={line} kinds={kinds[side === "before" ? "before" : "after"]} look={LOOK_OF[side]} />)}</Fragment>))}
       </div>
     </section>
   );
@@ -99,23 +102,26 @@ function PairRow({ pair: { before, after }, kinds }: { pair: Pair; kinds: Kinds 
   const same = before?.text === after?.text;
   const marks = useMemo(() => (before && after && !same ? wordMarks(before.text, after.text) : null), [before, after, same]);
   return (
-    <div className="grid grid-cols-1 divide-line md:grid-cols-2 md:divide-x">
-      {before ? <Side line={before} kinds={kinds.before} look={same ? "same" : "remove"} marks={marks?.[0]} hidden={same} /> : <span className="bg-sunken max-md:hidden" />}
-      {after ? <Side line={after} kinds={kinds.after} look={same ? "same" : "add"} marks={marks?.[1]} /> : <span className="bg-sunken max-md:hidden" />}
+    <div className="grid grid-cols-2 divide-x divide-line">
+      {before ? <Side line={before} kinds={kinds.before} look={same ? "same" : "remove"} marks={marks?.[0]} /> : <span className="bg-sunken" />}
+      {after ? <Side line={after} kinds={kinds.after} look={same ? "same" : "add"} marks={marks?.[1]} /> : <span className="bg-sunken" />}
     </div>
   );
 }
 
 const LOOK = { same: { sign: "  ", look: "", mark: "" }, add: { sign: "+ ", look: "bg-add text-add-ink", mark: "bg-add-strong" }, remove: { sign: "− ", look: "bg-del text-del-ink", mark: "bg-del-strong" } } as const;
 
-/** What is the same on both sides is shown once where they are below each other. */
-function Side({ line, kinds, look, marks, hidden = false }: { line: Placed; kinds: readonly PartKind[]; look: keyof typeof LOOK; marks: readonly Span[] | undefined; hidden?: boolean }) {
+const LOOK_OF = { before: "remove", after: "add", both: "same" } as const;
+/** Two columns of a prompt need so many pixels. */
+const SIDE_BY_SIDE = 640;
+
+function Side({ line, kinds, look, marks }: { line: Placed; kinds: readonly PartKind[]; look: keyof typeof LOOK; marks?: readonly Span[] | undefined }) {
   const { t } = useTranslation();
   const kind = kinds[line.at] ?? "words";
   const begins = line.at === 0 || kinds[line.at - 1] !== kind;
   const { sign, look: ground, mark } = LOOK[look];
   return (
-    <div data-part={kind} className={clsx("min-w-0 border-l-4 px-2", MARK[kind], ground, hidden && "max-md:hidden")}>
+    <div data-part={kind} className={clsx("min-w-0 border-l-4 px-2", MARK[kind], ground)}>
       {begins ? <span className="float-right ml-2 font-sans text-[11px] text-soft select-none">{t(`prompts.part_${kind}`)}</span> : null}{sign}{marks ? marks.map((span, index) => (span.changed ? <mark key={index} className={clsx("rounded-xs text-inherit", mark)}>{clear(span.text)}</mark> : clear(span.text))) : clear(line.text)}
     </div>
   );
