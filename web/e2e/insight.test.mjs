@@ -47,18 +47,6 @@ test("graph_has_bars_by_role_and_each_opens_its_words", async () => {
   await page.context().close();
 });
 
-test("strip_of_many_iterations_scrolls_by_itself_and_the_page_does_not", async () => {
-  const many = await world.loop("Try it often", { agent: "trier", gates: ["test -f never"], max_iterations: 16 }, { name: "many" });
-  await world.stopped(many.id);
-  const page = await world.page();
-  await page.goto(`${world.origin}/loops/${many.id}?tab=overview`);
-  await page.locator("[data-strip] [data-cell]").nth(15).waitFor();
-  const beyond = (selector) => page.locator(selector).first().evaluate((box) => box.scrollWidth - box.clientWidth);
-  assert.ok((await beyond("[data-strip]")) > 0);
-  assert.equal(await beyond("main [role=tabpanel]"), 0);
-  await page.context().close();
-});
-
 test("bars_are_walked_with_the_arrow_keys_and_axe_finds_nothing_on_a_phone", async () => {
   const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
   await page.goto(`${world.origin}/loops/${tried.id}?tab=timeline`);
@@ -121,5 +109,17 @@ test("page_over_all_loops_has_verified_share_and_cost_per_verified_loop", async 
   await page.getByRole("link", { name: /^tried/ }).waitFor();
   await becomes(() => page.getByRole("link", { name: /^done/ }).count(), 0);
   assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("strip_of_many_iterations_scrolls_by_itself_and_the_page_does_not", async () => {
+  const many = await world.loop("Try it often", { agent: "trier", gates: ["test -f never"], max_iterations: 16 }, { name: "many" });
+  await world.stopped(many.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${many.id}?tab=overview`);
+  await page.locator("[data-strip] [data-cell]").nth(15).waitFor();
+  const beyond = (selector) => page.locator(selector).first().evaluate((box) => box.scrollWidth - box.clientWidth);
+  assert.ok((await beyond("[data-strip]")) > 0);
+  assert.equal(await beyond("main [role=tabpanel]"), 0);
   await page.context().close();
 });
