@@ -37,6 +37,9 @@ test("form_errors_are_at_their_field_in_chinese_with_what_to_do", async () => {
   const preview = page.getByRole("complementary");
   await preview.getByText("沒有關卡：無法驗證完成聲明").waitFor();
   await preview.getByText("每回合").waitFor();
+  await preview.getByText("獨立的複本").waitFor();
+  await preview.getByText("磁碟空間").waitFor();
+  assert.doesNotMatch(await preview.innerText(), /enforced|kept free|separate clone|suggested|--gate/);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
