@@ -136,7 +136,13 @@ impl Workspaces {
         // For gates that request tags and branches.
         let refs = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"];
         let refs = self.home_git(workspace).run(&refs).await?;
-        write(&made.join("packed-refs"), refs)?;
+        // Not those of loops: their agents move them.
+        let own = workspace.branch_ref();
+        let of_loop = |name: &[u8]| name == own.as_bytes() || name.starts_with(b"refs/heads/windlass/");
+        let name_of = |line: &[u8]| line.iter().position(|&byte| byte == b' ').map_or(0, |space| space + 1);
+        let refs = refs.split_inclusive(|&byte| byte == b'\n');
+        let refs: Vec<&[u8]> = refs.filter(|line| !of_loop(line[name_of(line)..].trim_ascii_end())).collect();
+        write(&made.join("packed-refs"), refs.concat())?;
         let kept = ["for-each-ref", "--format=%(objectname)", "refs/windlass"];
         write(&made.join(objects::KEPT), self.home_git(workspace).run(&kept).await?)?;
         std::fs::rename(&made, git_dir).map_err(WorkspaceError::file("create", git_dir))?;
