@@ -3,7 +3,7 @@
 use std::fs::{File, FileTimes};
 use std::io::Write;
 
-use crate::fixture::{Fixture, listed, read, write};
+use crate::fixture::{Fixture, first, listed, next, read, write};
 use windlass_workspace::{Judge, Keep, Kind, Workspaces};
 
 async fn judge(fx: &Fixture, workspaces: &Workspaces) -> (Judge, String) {
