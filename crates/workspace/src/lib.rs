@@ -50,7 +50,7 @@ pub use disk::copying::copy_into_checkout;
 pub use disk::{DiskUse, blocking_until, disk_use, remove_tree};
 pub use failure::WorkspaceError;
 pub use hunks::{Part, PartKind, Parts};
-pub use judge::{BEFORE, Judge, Keep, Save};
+pub use judge::{BEFORE, Judge, Keep, Save, shared_objects};
 pub use look::files::{CommitFacts, FileAt};
 pub use look::landed::Landed;
 pub use look::signing::{Signed, SigningError};

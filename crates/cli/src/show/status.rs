@@ -301,10 +301,12 @@ fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     for question in &review.questions {
         row("question", one_line(&question.question, 200));
     }
-    if let Some(record) = &review.post_action
-        && !record.summary.trim().is_empty()
-    {
-        row("summary", one_line(&record.summary, 400));
+    if let Some(record) = &review.post_action {
+        match record.undone_for.as_slice() {
+            [] if record.summary.trim().is_empty() => {}
+            [] => row("summary", one_line(&record.summary, 400)),
+            failing => row("reverted", format!("the post-action, because gates failed: {}", failing.join(", "))),
+        }
     }
 }
 

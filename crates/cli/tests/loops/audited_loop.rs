@@ -225,7 +225,9 @@ fn a_post_action_that_breaks_a_gate_is_taken_back() {
     let coder = world.script(WORKS);
     let auditor = world.script(&audits(&[CLEAN]));
     let gate = "test ! -e finisher.txt";
-    audited(&world, &coder, &auditor, &["--post-action", "tidy up", "--gate", gate]).assert_code(0);
+    let ran = audited(&world, &coder, &auditor, &["--post-action", "tidy up", "--gate", gate]);
+    // What it said is not what was done.
+    ran.assert_code(0).assert_stdout_has("reverted  the post-action, because gates failed: test ! -e finisher.txt");
     let status = status(&world, "work");
     assert_eq!((&status["status"], &status["verified"]), (&json!("completed"), &json!(true)));
     assert!(!world.repo().tree_files("windlass/work").contains(&"finisher.txt".to_owned()));

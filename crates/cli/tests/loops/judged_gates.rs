@@ -119,7 +119,8 @@ fn warm_keeps_build_directories_that_the_base_ignores_and_nothing_else() {
 }
 
 #[test]
-fn build_of_the_base_is_kept_for_each_judgement() {
+// promise: gates-16
+fn build_of_the_base_is_there_for_each_judgement_but_accepts_no_claim() {
     let world = crate::world();
     world.repo().write(".gitignore", "target/\n");
     world.repo().commit("ignore");
@@ -127,9 +128,33 @@ fn build_of_the_base_is_kept_for_each_judgement() {
         "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"a\" }}]\n\
          [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
     ));
-    // Passes only from what the base's run left: one line, whatever runs came between.
-    let gate = "mkdir -p target; echo x >> target/runs; test -f w && test $(cat target/runs | wc -l) = 3";
+    let gate = "mkdir -p target; echo x >> target/runs; echo run $(cat target/runs | wc -l)";
     run(&world, &agent, &["--gate", gate, "--max-iterations", "2"]).assert_code(0);
+    let items = feed(&world, "work");
+    let printed: Vec<_> = of_type(&items, "gate_ended")
+        .iter()
+        .map(|event| event["report"]["output_tail"].as_str().unwrap().trim())
+        .collect();
+    assert_eq!(printed, ["run 1", "run 2", "run 1"], "base, first turn, and the claim as in a new clone");
+}
+
+#[test]
+// promise: gates-16
+fn what_the_base_built_from_files_that_are_gone_makes_no_claim_pass() {
+    for (verify, code) in [("clean", 3), ("warm", 0)] {
+        let world = crate::world();
+        world.repo().write(".gitignore", "target/\n").write("app.sh", "exit 0\n");
+        world.repo().commit("an app");
+        let agent = world.script(&claims_after("rm app.sh"));
+        let build = "mkdir -p target; test ! -f app.sh || cp app.sh target/app";
+        let gates = ["--gate", build, "--gate", "sh target/app", "--verify", verify, "--max-iterations", "1"];
+        let ran = run(&world, &agent, &gates);
+        ran.assert_code(code);
+        if verify == "clean" {
+            let failed = status(&world, "work")["gates"][1]["output_tail"].as_str().unwrap_or_default().to_owned();
+            assert!(failed.contains("as in a new clone"), "{failed} {}", ran.shown());
+        }
+    }
 }
 
 #[test]
@@ -234,6 +259,37 @@ fn objects_refs_and_settings_that_a_clone_does_not_have_are_not_judged() {
         let out = call(&world, &[&args[..], &["--max-iterations", "1"]].concat());
         assert_eq!(out.code, Some(code), "{script}: {}", out.shown());
     }
+}
+
+#[test]
+// promise: gates-18
+fn objects_that_an_agent_took_back_or_another_loop_made_are_not_judged() {
+    let world = crate::world();
+    let take_back = "git reset -q --hard HEAD~1; id=$(echo answer | git hash-object --stdin); \
+                     echo \"git cat-file blob $id\" > check.sh";
+    let gates = ["--gate", "sh check.sh", "--max-iterations", "2"];
+    for packed in [false, true] {
+        let agent = world.script(&format!(
+            "[[turn]]\nsteps = [{{ run = \"echo answer > answer; git add -A; git commit -qm answer\" }}, {{ say = \"a\" }}]\n{}",
+            claims_after(take_back)
+        ));
+        let command = agent.command_line();
+        let name = format!("own-{packed}");
+        let args = ["run", "x", "--name", &name, "--agent-command", &command];
+        call(&world, &[&args[..], &gates].concat()).assert_code(3);
+        let other = world.script(&claims_after(take_back.split_once(';').unwrap().1));
+        let command = other.command_line();
+        let name = format!("other-{packed}");
+        let args = ["run", "x", "--name", &name, "--agent-command", &command];
+        call(&world, &[&args[..], &gates].concat()).assert_code(3);
+        // As the user's git does now and then: what is kept for loops is in the same pack as the rest.
+        world.repo().git(["gc", "-q", "--prune=now"]);
+    }
+    let honest = world.script(&claims_after("git log --format=%H -1 > before"));
+    let gate = "git show $(cat before):README.md && git fsck --no-dangling && test $(git rev-list HEAD | wc -l) -gt 1";
+    let command = honest.command_line();
+    let args = ["run", "x", "--name", "honest", "--agent-command", &command, "--gate", gate, "--max-iterations", "1"];
+    call(&world, &args).assert_code(0);
 }
 
 #[test]

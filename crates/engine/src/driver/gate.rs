@@ -20,26 +20,22 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
             return Ok(Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } });
         }
         Err(NotReady::Commit(message)) => {
-            let ran = ShellRun {
-                verdict: Verdict::Fail,
-                exit_code: None,
-                duration_ms: 0,
-                output_tail: format!("the set-up failed on this commit: {message}"),
-                output_sha256: None,
-            };
-            return Ok(Input::GateEnded { report: report(state, spec, ran, Vec::new()), gate });
+            return Ok(Input::GateEnded { report: report(state, spec, set_up_failed(&message), Vec::new()), gate });
         }
     };
     if gate.attempt > 1 && place.judge.is_some() {
         build_again(&mut context, state, &gate, &place).await?;
     }
     let files = new_files(&context, state, &gate, gate.index)?;
-    let (ran, planted) = match place.judge {
+    let (mut ran, planted) = match place.judge {
         Some(_) => (shell::run(&mut context, state, shell::Line::of(spec), &place, &files).await?, Vec::new()),
         None => run_in_workspace(&mut context, state, spec, &place, &files).await?,
     };
     let mut changed = place.put_back(&context, state).await?;
     changed.extend(planted);
+    if ran.verdict.passed() && judge::relied_on_builds(state, &gate, &place) {
+        (ran, changed) = run_without_builds(&mut context, state, &gate, &place).await?;
+    }
     // The agent gets a copy of what is kept; what is built from its own work is not.
     if gate.on == GateOn::Base && is_base(state)? && !spec.hidden {
         place.keep_build().await?;
@@ -66,6 +62,46 @@ async fn build_again(
         place.put_back(context, state).await?;
     }
     Ok(())
+}
+
+/// Runs the gates up to this one again without what gates built on the base: outputs of files that the commit no longer has could
+/// have made them pass, and nobody who gets the commit has them.
+async fn run_without_builds(
+    context: &mut Context,
+    state: &LoopState,
+    gate: &GateKey,
+    place: &Place,
+) -> Result<(ShellRun, Vec<ChangedFile>), DriveError> {
+    if let Err(message) = judge::place_without_builds(context, state, gate, place).await? {
+        return Ok((set_up_failed(&message), Vec::new()));
+    }
+    let (mut last, mut changed) = (None, Vec::new());
+    for (index, spec) in state.spec.gates.iter().enumerate().take(gate.index + 1) {
+        let files = new_files(context, state, gate, index)?;
+        let mut ran = shell::run(context, state, shell::Line::of(spec), place, &files).await?;
+        changed = place.put_back(context, state).await?;
+        if !ran.verdict.passed() {
+            ran.output_tail += &format!(
+                "\n[windlass: with build output of the base commit all gates passed; in a checkout without it, as in a new \
+                 clone, this gate fails: {}]\n",
+                spec.command
+            );
+            return Ok((ran, changed));
+        }
+        last = Some(ran);
+    }
+    let ran = last.ok_or_else(|| DriveError::Lost(format!("gate {} does not exist", gate.index + 1)))?;
+    Ok((ran, changed))
+}
+
+fn set_up_failed(message: &str) -> ShellRun {
+    ShellRun {
+        verdict: Verdict::Fail,
+        exit_code: None,
+        duration_ms: 0,
+        output_tail: format!("the set-up failed on this commit: {message}"),
+        output_sha256: None,
+    }
 }
 
 /// Whether no agent's work is in the commit: a fork starts from that of its parent, a continued loop from its own.

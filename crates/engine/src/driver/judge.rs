@@ -161,20 +161,19 @@ async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
 /// Runs the set-up on the base, once. The inner error is the user's.
 pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<Result<Judge, String>, DriveError> {
     let judge = open(&context.engine, state).await?;
+    let spec = &state.spec.workspace;
+    if !judge.is_set_up() && !(spec.setup.is_empty() && spec.copy.is_empty()) {
+        let base = workspace_of(state)?.base_commit;
+        judge.reset("set-up", &base, Keep::Nothing).await?;
+        if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone()), Stage::Base).await? {
+            return Ok(Err(message));
+        }
+        settle(&judge)?;
+        judge.set_up().await?;
+    }
     if hands_builds_on(state) {
         judge.take_builds(&context.engine.data.builds(&state.project)).await?;
     }
-    let spec = &state.spec.workspace;
-    if judge.is_set_up() || (spec.setup.is_empty() && spec.copy.is_empty()) {
-        return Ok(Ok(judge));
-    }
-    let base = workspace_of(state)?.base_commit;
-    judge.reset("set-up", &base, Keep::Nothing).await?;
-    if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone()), Stage::Base).await? {
-        return Ok(Err(message));
-    }
-    settle(&judge)?;
-    judge.set_up().await?;
     Ok(Ok(judge))
 }
 
@@ -267,7 +266,12 @@ pub(super) async fn place(
         return Ok(Ok(place));
     }
     let claim = gate.on != GateOn::Base && state.claims_done();
+    let hidden = state.spec.gates.get(gate.index).is_some_and(|spec| spec.hidden);
     let set_up_again = match state.spec.workspace.verify {
+        Verify::Clean if claim && hidden => {
+            judge.reset_without_builds(&judgement, commit).await?;
+            wants_set_up_again(&judge, state, commit).await?
+        }
         Verify::Cold if claim => {
             judge.reset_to_nothing(&judgement, commit).await?;
             true
@@ -285,6 +289,37 @@ pub(super) async fn place(
         return Ok(Err(NotReady::Commit(message)));
     }
     Ok(Ok(place))
+}
+
+/// Whether this gate is the last of a claim's that the agent knows, all passed before it, and they found what gates built on
+/// the base.
+pub(super) fn relied_on_builds(state: &LoopState, gate: &GateKey, place: &Place) -> bool {
+    let clean = match state.spec.workspace.verify {
+        Verify::Clean => true,
+        // The user chose to have builds count, or they did not.
+        Verify::Warm | Verify::Cold => false,
+    };
+    let claim = clean && gate.on != GateOn::Base && state.claims_done();
+    let passed = |index: usize| state.gates.get(&index).is_some_and(|report| report.verdict.passed());
+    let mut gates = state.spec.gates.iter().enumerate();
+    claim
+        && place.judge.as_ref().is_some_and(Judge::has_builds)
+        && gates.all(|(index, spec)| if index == gate.index { !spec.hidden } else { spec.hidden || passed(index) })
+}
+
+/// The same place without what gates built on the base.
+pub(super) async fn place_without_builds(
+    context: &mut Context,
+    state: &LoopState,
+    gate: &GateKey,
+    place: &Place,
+) -> Result<Result<(), String>, DriveError> {
+    let (Some(judge), Some(commit)) = (&place.judge, state.head_commit()) else { return Ok(Ok(())) };
+    judge.reset_without_builds(&format!("{} {commit}", gate.on.number()), commit).await?;
+    match wants_set_up_again(judge, state, commit).await? {
+        true => setup::prepare(context, state, place, Stage::Later).await,
+        false => Ok(Ok(())),
+    }
 }
 
 /// Whether the commit changed what the set-up installs.

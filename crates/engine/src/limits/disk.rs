@@ -11,7 +11,7 @@ use windlass_core::size;
 use windlass_core::spec::WorkspaceKind;
 
 use crate::engine::Engine;
-use windlass_workspace::disk_use;
+use windlass_workspace::{disk_use, shared_objects};
 
 /// What is free costs two system calls to know.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -23,6 +23,8 @@ const SHARE_OF_TIME: u32 = 20;
 struct Disk {
     name: String,
     own: Vec<PathBuf>,
+    /// What of that takes no space, because it is shared with the user's repository.
+    shared: Vec<PathBuf>,
     /// Where something must stay free.
     places: Vec<PathBuf>,
     spec: ResourceSpec,
@@ -38,6 +40,7 @@ impl Disk {
         };
         Self {
             name: state.name.clone(),
+            shared: shared_objects(&engine.data.judge(&state.id.0)).into(),
             own: own.into_iter().chain([engine.data.loop_temp(&state.id.0), engine.data.judge(&state.id.0)]).collect(),
             places: vec![work, engine.data.root().to_owned()],
             spec: state.spec.resources.clone(),
@@ -70,6 +73,9 @@ impl Disk {
         let mut taken = 0;
         for dir in &self.own {
             taken += disk_use(dir.clone()).await.bytes;
+        }
+        for dir in &self.shared {
+            taken = taken.saturating_sub(disk_use(dir.clone()).await.bytes);
         }
         taken
     }

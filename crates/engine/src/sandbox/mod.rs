@@ -281,15 +281,15 @@ impl<'a> Ground<'a> {
     }
 
     /// Shows the judge's checkout where the user's is: a virtual environment or a build cache that names the user's
-    /// checkout means the judged files then. The objects that it borrows stay where they are.
-    fn in_place_of_checkout(&self, places: &mut Places, workspace: &Workspace, judged: &Path) {
+    /// checkout means the judged files then. Of objects, those are there that a clone has.
+    fn in_place_of_checkout(&self, places: &mut Places, workspace: &Workspace, judge: &Judge, judged: &Path) {
         let checkout = &workspace.home.checkout;
         let home = self.env.get("HOME").map(Path::new);
         let holds_more = home.is_some_and(|home| home.starts_with(checkout)) || self.data.root().starts_with(checkout);
         if !holds_more {
             places.put_from(checkout, judged);
         }
-        for objects in docker::object_stores(workspace.object_stores()) {
+        for objects in docker::object_stores(judge.object_stores()) {
             places.put(&objects, Access::ReadOnly);
         }
     }
@@ -373,7 +373,7 @@ impl<'a> Ground<'a> {
     fn work(&self, places: &mut Places, what: &Confined<'_>) -> Result<(), SandboxError> {
         let access = if what.writes { Access::Writable } else { Access::ReadOnly };
         match (&self.workspace, what.judge) {
-            (Some(workspace), Some(_)) => self.in_place_of_checkout(places, workspace, what.dir),
+            (Some(workspace), Some(judge)) => self.in_place_of_checkout(places, workspace, judge, what.dir),
             (Some(workspace), None) => {
                 // Where the objects are that a clone borrows.
                 if workspace.kind == Kind::Clone {

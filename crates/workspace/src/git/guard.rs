@@ -7,6 +7,9 @@
 //! workspace is created. Invariant: a driver that was not in the repository's configuration then does not run, and
 //! one that was runs as it was then.
 //!
+//! git-lfs runs outside the agent's sandbox and past its network rule, and reads an address from `.lfsconfig` in the files or the
+//! commit. Invariant: the engine's git connects to no address that an agent wrote there.
+//!
 //! Not closed here: an unsandboxed agent can edit the user's global configuration or the programs on the path, and
 //! a process it left behind could change the configuration between this check and git's reading of it.
 
@@ -58,6 +61,28 @@ pub(super) const PINNED: &[(&str, &str)] = &[
 
 /// In the place of a planted merge driver: git's own three-way merge of text.
 const TEXT_MERGE: &str = "git merge-file --marker-size=%L %A %O %B";
+
+/// Where git-lfs reads its server's address.
+const LFS_CONFIG: &str = ".lfsconfig";
+/// Content on this machine is used; a file whose content is elsewhere stays a pointer, as in a clone without access to it.
+const LFS_FROM_HERE: [(&str, &str); 2] = [("lfs.url", "file:///dev/null/none"), ("lfs.skipdownloaderrors", "true")];
+
+impl Git {
+    /// The same without downloads by git-lfs.
+    #[must_use]
+    pub(crate) fn without_downloads(&self) -> Self {
+        self.clone().overriding(LFS_FROM_HERE.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+    }
+
+    /// The same for writing the files of a commit that an agent may have made on this base.
+    pub(crate) async fn for_files_of(&self, base: &str, commit: &str) -> Result<Self, GitError> {
+        if base == commit {
+            return Ok(self.clone());
+        }
+        let compared = self.call(&["diff-tree", "--quiet", base, commit, "--", LFS_CONFIG]).answers(&[1]).run().await?;
+        Ok(if compared.code == 0 { self.clone() } else { self.without_downloads() })
+    }
+}
 
 /// The repository's own configuration as it was when the workspace was created.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

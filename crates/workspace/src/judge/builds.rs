@@ -3,7 +3,8 @@
 //! What the gates built on the base of one loop is passed on to the next loop of the project, which compiles from there.
 //!
 //! Invariants: such a directory counts only if the base's own ignore rules ignore it, so an agent's rules add none. What is
-//! passed on was built before any agent's code ran, and the next loop works on a copy.
+//! passed on was built before any agent's code ran, and the next loop works on a copy. It makes judgements fast, and a claim is
+//! not accepted by it alone: it may have outputs of files that the judged commit no longer has.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,6 +14,9 @@ use super::{Judge, blocking};
 use crate::disk::copying;
 use crate::ignored::{check_out_rules, ignored_by};
 use crate::{WorkspaceError, Workspaces};
+
+/// Where they are kept, beside the checkout.
+pub(super) const DIR: &str = "builds";
 
 /// Names by which build tools call their directories.
 const NAMES: [&str; 24] = [
@@ -64,15 +68,17 @@ impl Workspaces {
     /// Passes on the build directories that the judge's checkout at `root` has saved, when its loop is over. Nothing else of
     /// the saved state is kept: it may hold copied files such as `.env`.
     pub fn hand_on(&self, root: &Path, to: &Path) -> Result<(), WorkspaceError> {
-        let saved = root.join("saved");
-        let found = build_dirs(&saved);
+        let (saved, own) = (root.join("saved"), root.join(DIR));
+        let mut found = build_dirs(&own);
+        // Of what the set-up made, only what gates changed is there.
+        found.retain(|dir| !saved.join(dir).exists());
         let Some(all) = to.parent().filter(|_| !found.is_empty()) else { return Ok(()) };
         let failed = |error| WorkspaceError::File { action: "keep", path: to.to_owned(), source: error };
         copying::remove(to).map_err(failed)?;
         for dir in found {
             let place = to.join(&dir);
             std::fs::create_dir_all(place.parent().unwrap_or(to)).map_err(failed)?;
-            std::fs::rename(saved.join(&dir), place).map_err(failed)?;
+            std::fs::rename(own.join(&dir), place).map_err(failed)?;
         }
         let age = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
         let mut others: Vec<PathBuf> =
@@ -87,7 +93,8 @@ impl Workspaces {
 }
 
 impl Judge {
-    /// Takes the build directories that an earlier loop passed on into the saved state, once and before any agent's code ran.
+    /// Takes the build directories that an earlier loop passed on, once, after the set-up and before any agent's code ran. What the
+    /// set-up made itself stays as it made it.
     pub async fn take_builds(&self, from: &Path) -> Result<(), WorkspaceError> {
         let done = self.root.join("builds-taken");
         if done.exists() {
@@ -95,15 +102,20 @@ impl Judge {
         }
         let top = from.to_owned();
         let found = blocking(move || Ok(build_dirs(&top))).await.map_err(WorkspaceError::file("read", from))?;
-        let wanted = self.ignored_by_base(found).await?;
-        let (from, saved, partial) = (from.to_owned(), self.saved.clone(), self.root.join("saved.partial"));
+        let mut wanted = self.ignored_by_base(found).await?;
+        wanted.retain(|dir| !self.saved.join(dir).exists());
+        if !wanted.is_empty() {
+            // The checkout does not have them yet.
+            copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
+        }
+        let (from, builds, partial) = (from.to_owned(), self.builds.clone(), self.root.join("saved.partial"));
         let copied = blocking(move || {
-            wanted.iter().try_for_each(|dir| copying::copy_over(&from.join(dir), &saved.join(dir), &partial))
+            wanted.iter().try_for_each(|dir| copying::copy_over(&from.join(dir), &builds.join(dir), &partial))
         });
         if let Err(error) = copied.await {
             // Another loop of the project has just ended and put its own there: gates compile from nothing.
             tracing::info!(%error, "builds of an earlier loop cannot be taken");
-            copying::remove(&self.saved).map_err(WorkspaceError::file("remove", &self.saved))?;
+            copying::remove(&self.builds).map_err(WorkspaceError::file("remove", &self.builds))?;
         }
         std::fs::write(&done, "").map_err(WorkspaceError::file("write", done))
     }

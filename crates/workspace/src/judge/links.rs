@@ -24,7 +24,7 @@ const NOWHERE: &[u8] = b"/dev/null";
 /// Where each link of a commit leads, by its path from the top.
 type Links = HashMap<Vec<u8>, Vec<u8>>;
 
-/// A link, and what it leads to outside: an absolute path, or one from the top that begins with `..`.
+/// A link, and what it leads to outside: an absolute path, one from the top that begins with `..`, or one in a `.git`.
 #[derive(Debug, PartialEq, Eq)]
 struct LeadsOut {
     path: Vec<u8>,
@@ -157,7 +157,7 @@ fn leading_out(links: &Links) -> Vec<LeadsOut> {
     links.keys().filter_map(out).filter(|link| link.to != NOWHERE).collect()
 }
 
-/// Where a link leads outside the tree, through other links of it; none if it stays inside or leads in circles.
+/// Where a link leads outside the commit's tree, through other links of it; none if it stays inside or leads in circles.
 fn follow(links: &Links, link: &[u8]) -> Option<Vec<u8>> {
     let parts = |path: &[u8]| path.split(|&byte| byte == b'/').map(<[u8]>::to_vec).collect::<VecDeque<_>>();
     let (mut at, mut left) = (Vec::<Vec<u8>>::new(), parts(link));
@@ -170,6 +170,12 @@ fn follow(links: &Links, link: &[u8]) -> Option<Vec<u8>> {
                     left.push_front(part);
                     return Some(joined(&left));
                 }
+            }
+            // A commit has no such path: whatever is there belongs to the clone.
+            b".git" => {
+                left.push_front(part);
+                at.extend(left);
+                return Some(at.join(&b'/'));
             }
             _ => {
                 at.push(part);
@@ -225,6 +231,13 @@ mod tests {
         for (link, _) in links {
             assert_eq!(out(&links, link), None, "{link}");
         }
+    }
+
+    #[test]
+    fn what_is_in_a_git_directory_is_outside() {
+        let links = [("a", ".git/info/exclude"), ("sub/b", "../sub/deep/.git"), ("c", "a/../x"), ("d", ".github/x")];
+        let leads: Vec<_> = links.iter().map(|(link, _)| out(&links, link).unwrap_or_default()).collect();
+        assert_eq!(leads, [".git/info/exclude", "sub/deep/.git", ".git/info/exclude/../x", ""]);
     }
 
     #[test]

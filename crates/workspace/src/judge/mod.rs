@@ -16,6 +16,7 @@ mod builds;
 mod caches;
 mod inputs;
 mod links;
+mod objects;
 mod stamps;
 mod within;
 
@@ -29,6 +30,7 @@ use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
 use crate::{Workspace, WorkspaceError, Workspaces};
 use builds::build_dir;
 pub use caches::BEFORE;
+pub use objects::shared_objects;
 use stamps::{DOT_GIT, Stamps, tells_changes};
 
 /// The kernel notes times of changes in steps: a gate starts later than this after the last file was written.
@@ -62,8 +64,10 @@ enum Reader {
 #[derive(Debug, Clone)]
 pub struct Judge {
     root: PathBuf,
-    /// What the set-up made, and gates on the base built.
+    /// What the set-up made.
     saved: PathBuf,
+    /// What gates built on the base, over what the set-up made.
+    builds: PathBuf,
     reader: Reader,
     git: Git,
     base: String,
@@ -91,6 +95,7 @@ impl Workspaces {
         Ok(Judge {
             root: root.to_owned(),
             saved: root.join("saved"),
+            builds: root.join(builds::DIR),
             reader: Reader::Gates,
             git,
             base: workspace.base_commit.clone(),
@@ -102,7 +107,8 @@ impl Workspaces {
     /// Opens the checkout for reviewers beside the judge's at `root`: nothing that they write is there when gates run.
     pub async fn reviewers_judge(&self, workspace: &Workspace, root: &Path) -> Result<Judge, WorkspaceError> {
         let judge = self.judge(workspace, &root.join("review")).await?;
-        Ok(Judge { saved: root.join("saved"), reader: Reader::Reviewers, ..judge })
+        let (saved, builds) = (root.join("saved"), root.join(builds::DIR));
+        Ok(Judge { saved, builds, reader: Reader::Reviewers, ..judge })
     }
 
     async fn furnish_judge(&self, workspace: &Workspace, root: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
@@ -130,7 +136,15 @@ impl Workspaces {
         // For gates that request tags and branches.
         let refs = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"];
         let refs = self.home_git(workspace).run(&refs).await?;
-        write(&made.join("packed-refs"), refs)?;
+        // Not those of loops: their agents move them.
+        let own = workspace.branch_ref();
+        let of_loop = |name: &[u8]| name == own.as_bytes() || name.starts_with(b"refs/heads/windlass/");
+        let name_of = |line: &[u8]| line.iter().position(|&byte| byte == b' ').map_or(0, |space| space + 1);
+        let refs = refs.split_inclusive(|&byte| byte == b'\n');
+        let refs: Vec<&[u8]> = refs.filter(|line| !of_loop(line[name_of(line)..].trim_ascii_end())).collect();
+        write(&made.join("packed-refs"), refs.concat())?;
+        let kept = ["for-each-ref", "--format=%(objectname)", "refs/windlass"];
+        write(&made.join(objects::KEPT), self.home_git(workspace).run(&kept).await?)?;
         std::fs::rename(&made, git_dir).map_err(WorkspaceError::file("create", git_dir))?;
         copying::remove(&partial).map_err(WorkspaceError::file("remove", &partial))
     }
@@ -193,14 +207,12 @@ impl Judge {
             return write(&named, judgement);
         }
         copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
-        self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        self.check_out(commit).await?;
         self.fill_submodules(commit).await?;
         write(&head, format!("{commit}\n"))?;
-        let (saved, tree, stamps) = (self.saved.clone(), self.tree(), self.stamps());
+        let (start, tree, stamps) = (self.start(), self.tree(), self.stamps());
         blocking(move || {
-            if saved.is_dir() {
-                copying::copy_missing(&saved, &tree)?;
-            }
+            start.iter().filter(|from| from.is_dir()).try_for_each(|from| copying::copy_missing(from, &tree))?;
             std::thread::sleep(Duration::from_millis(TICK_MS));
             Stamps::take(&tree)?.write(&stamps)
         })
@@ -210,14 +222,43 @@ impl Judge {
         write(&named, judgement)
     }
 
+    /// Whether judgements start from something that gates built on the base.
+    pub fn has_builds(&self) -> bool {
+        self.builds.is_dir()
+    }
+
+    /// Brings the checkout to exactly this commit plus what the set-up made, without what gates built on the base. What is made in
+    /// it does not outlive the judgement.
+    pub async fn reset_without_builds(&self, judgement: &str, commit: &str) -> Result<(), WorkspaceError> {
+        self.rewind_caches().await?;
+        self.check_out_alone(commit).await?;
+        if self.saved.is_dir() {
+            let (saved, tree) = (self.saved.clone(), self.tree());
+            let copied = blocking(move || copying::copy_missing(&saved, &tree)).await;
+            copied.map_err(WorkspaceError::file("prepare", self.tree()))?;
+        }
+        write(&self.root.join("judgement"), judgement)
+    }
+
     /// Brings the checkout to exactly this commit, with nothing saved. What is made in it does not outlive the judgement.
     pub async fn reset_to_nothing(&self, judgement: &str, commit: &str) -> Result<(), WorkspaceError> {
-        self.wipe().await?;
-        self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        self.remove([caches::LIVE, caches::STAMPS].iter().map(|name| self.root.join(name)).collect()).await?;
+        self.check_out_alone(commit).await?;
+        write(&self.root.join("judgement"), judgement)
+    }
+
+    async fn check_out(&self, commit: &str) -> Result<(), WorkspaceError> {
+        let git = self.git.for_files_of(&self.base, commit).await?;
+        Ok(git.run(&["read-tree", "--reset", "-u", commit]).await.map(drop)?)
+    }
+
+    /// Without stamps, so the next reset starts from an empty directory.
+    async fn check_out_alone(&self, commit: &str) -> Result<(), WorkspaceError> {
+        self.wipe_tree().await?;
+        self.check_out(commit).await?;
         self.fill_submodules(commit).await?;
         write(&self.root.join("git/HEAD"), format!("{commit}\n"))?;
-        self.renew_repository(commit).await?;
-        write(&self.root.join("judgement"), judgement)
+        self.renew_repository(commit).await
     }
 
     /// Removes what was made or changed since the last reset. False if something was, and all of it may be missing.
@@ -259,7 +300,12 @@ impl Judge {
     }
 
     async fn wipe(&self) -> Result<(), WorkspaceError> {
-        let all = ["judgement", "tmp", "stamps", "index", "tree", within::DIR, caches::LIVE, caches::STAMPS];
+        self.remove([caches::LIVE, caches::STAMPS].iter().map(|name| self.root.join(name)).collect()).await?;
+        self.wipe_tree().await
+    }
+
+    async fn wipe_tree(&self) -> Result<(), WorkspaceError> {
+        let all = ["judgement", "tmp", "stamps", "index", "tree", within::DIR];
         self.remove(all.iter().map(|name| self.root.join(name)).collect()).await?;
         std::fs::create_dir_all(self.tree()).map_err(WorkspaceError::file("create", self.tree()))
     }
@@ -272,7 +318,8 @@ impl Judge {
         for dir in ["objects/info", "refs", "info", "hooks"] {
             std::fs::create_dir_all(made.join(dir)).map_err(failed)?;
         }
-        let files = ["config", "packed-refs", "objects/info/alternates", "info/exclude", "info/attributes", "shallow"];
+        write(&made.join("objects/info/alternates"), self.lend_objects(commit).await?)?;
+        let files = ["config", "packed-refs", "info/exclude", "info/attributes", "shallow"];
         for file in files.iter().filter(|file| own.join(file).is_file()) {
             std::fs::copy(own.join(file), made.join(file)).map_err(failed)?;
         }
@@ -330,13 +377,18 @@ impl Judge {
         let added = added.filter_map(|file| copying::without_links(&self.tree(), &file.path.below(Path::new(""))));
         self.remove(added.collect()).await?;
         if changed.iter().any(|file| file.change != Change::Added) {
-            git.run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
+            git.without_downloads().run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
         }
         Ok(changed)
     }
 
     fn was_saved(&self, path: &FilePath) -> bool {
-        std::fs::symlink_metadata(path.below(&self.saved)).is_ok()
+        self.start().iter().any(|from| std::fs::symlink_metadata(path.below(from)).is_ok())
+    }
+
+    /// What judgements start from beside the commit; what comes first counts.
+    fn start(&self) -> [PathBuf; 2] {
+        [self.builds.clone(), self.saved.clone()]
     }
 
     /// Adds what was made in the checkout since the last reset to the saved state. Only before any agent's code ran.
@@ -355,7 +407,11 @@ impl Judge {
                 changed.into_iter().filter(in_one).map(|(path, _)| path).collect()
             }
         };
-        let (tree, saved, file) = (self.tree(), self.saved.clone(), self.stamps());
+        let to = match what {
+            Save::All => &self.saved,
+            Save::Builds => &self.builds,
+        };
+        let (tree, saved, file) = (self.tree(), to.clone(), self.stamps());
         let partial = self.root.join("saved.partial");
         blocking(move || {
             for path in &wanted {
@@ -372,11 +428,11 @@ impl Judge {
 
     /// Gives a copy of the saved state to another checkout; what is there stays.
     pub async fn copy_saved_to(&self, dir: &Path) -> Result<(), WorkspaceError> {
-        let (saved, to) = (self.saved.clone(), dir.to_owned());
-        if !saved.is_dir() {
-            return Ok(());
-        }
-        blocking(move || copying::copy_missing(&saved, &to)).await.map_err(WorkspaceError::file("write", dir))
+        let (start, to) = (self.start(), dir.to_owned());
+        let copied = blocking(move || {
+            start.iter().filter(|from| from.is_dir()).try_for_each(|from| copying::copy_missing(from, &to))
+        });
+        copied.await.map_err(WorkspaceError::file("write", dir))
     }
 
     /// Files of the commit, and the directories they are in.

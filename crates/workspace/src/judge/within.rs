@@ -64,7 +64,7 @@ impl Judge {
             gone = true;
         }
         if gone {
-            self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+            self.check_out(commit).await?;
             pending = pointers(&index, None, self.id_len);
         }
         let mut list = Vec::new();

@@ -71,7 +71,8 @@ impl Workspaces {
         if !workspace.index.exists() {
             // The index is written after the files, so its presence means that they are all there.
             let tip = workspace.loop_ref(&git).await?;
-            git.clone().with_network().run(&["read-tree", "--reset", "-u", &tip]).await?;
+            let files = git.for_files_of(&workspace.base_commit, &tip).await?.with_network();
+            files.run(&["read-tree", "--reset", "-u", &tip]).await?;
         }
         self.fill_submodules(&git, workspace).await?;
         self.publish(&git, workspace, &mut Vec::new()).await

@@ -140,7 +140,8 @@ impl Workspaces {
             return Ok(Moved { changed, saved, restored: false });
         }
         self.end_operations(held, workspace, tag, notes).await?;
-        held.run(&["read-tree", "--reset", "-u", &commit]).await?;
+        let files = held.for_files_of(&workspace.base_commit, &commit).await?;
+        files.run(&["read-tree", "--reset", "-u", &commit]).await?;
         quarantine.release_index()?;
         self.fill_submodules(&git, workspace).await?;
         if tip.as_deref() != Some(commit.as_str()) {

@@ -104,7 +104,7 @@ impl Repository {
         if git.commit(commit).await?.is_none() {
             return Ok(false);
         }
-        git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        git.without_downloads().run(&["read-tree", "--reset", "-u", commit]).await?;
         Ok(true)
     }
 }

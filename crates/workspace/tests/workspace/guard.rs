@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::fixture::{Fixture, first, names, next, read, write};
-use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Reopen, RestoreRequest, Workspace};
+use windlass_workspace::{DiffTo, Keep, Kind, MergeOutcome, MergeRequest, Reopen, RestoreRequest, Workspace};
 
 /// A program that leaves a mark when it runs.
 fn trap(fx: &Fixture) -> (PathBuf, PathBuf) {
@@ -265,4 +265,40 @@ async fn broken_configuration_is_an_error_that_names_the_file() {
     let error = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect_err("broken");
     assert!(error.to_string().contains("bad config") && error.to_string().contains("config"), "{error}");
     assert!(error.hint().is_some());
+}
+
+#[tokio::test]
+// promise: gates-17
+async fn large_files_are_fetched_from_no_address_that_the_agent_wrote() {
+    let fx = Fixture::new();
+    let asked = fx.top().join("asked");
+    // Stands for git-lfs, which takes the address from the settings, else from the file.
+    let smudge = format!("sh -c 'git config lfs.url >> \"{0}\" || echo file >> \"{0}\"; cat'", asked.display());
+    fx.git(&fx.repo, &["config", "--global", "filter.lfs.smudge", &smudge]);
+    write(&fx.repo.join(".gitattributes"), "*.bin filter=lfs\n");
+    write(&fx.repo.join(".lfsconfig"), "[lfs]\n\turl = https://large.example\n");
+    write(&fx.repo.join("a.bin"), "a");
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "large files"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    assert_eq!(read(&asked), "file\n", "the user's own commit is checked out as git does it");
+    let judge = fx.workspaces.judge(ws, &fx.top().join("judge")).await.expect("judge");
+    let mut addresses = Vec::new();
+    let mut head = first(&opened, "t1");
+    for (turn, config) in [("t2", "https://large.example"), ("t3", "file:///planted")] {
+        write(&ws.dir.join(".lfsconfig"), format!("[lfs]\n\turl = {config}\n"));
+        write(&ws.dir.join("a.bin"), turn);
+        let done = fx.workspaces.checkpoint(ws, &head).await.expect("checkpoint");
+        std::fs::remove_file(&asked).expect("remove");
+        judge.reset(turn, done.commit.as_deref().expect("commit"), Keep::Nothing).await.expect("reset");
+        addresses.push(read(&asked));
+        head = next(&done, turn);
+    }
+    assert_eq!(addresses, ["file\n", "file:///dev/null/none\n"]);
+    std::fs::remove_dir_all(&ws.dir).expect("remove");
+    std::fs::remove_file(&ws.index).expect("remove");
+    std::fs::remove_file(&asked).expect("remove");
+    fx.workspaces.reopen(ws, &Reopen::Keep).await.expect("reopen");
+    assert_eq!(read(&asked), "file:///dev/null/none\n", "also where the workspace is made again");
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, FileTimes};
 use std::io::Write;
 
-use crate::fixture::{Fixture, listed, read, write};
+use crate::fixture::{Fixture, first, listed, next, read, write};
 use windlass_workspace::{Judge, Keep, Kind, Workspaces};
 
 async fn judge(fx: &Fixture, workspaces: &Workspaces) -> (Judge, String) {
@@ -120,4 +120,36 @@ async fn settings_of_the_user_do_not_hide_what_a_gate_changed() {
     file.set_times(FileTimes::new().set_modified(before)).unwrap();
     assert_eq!(listed(&judge.put_back().await.expect("put back")), ["src/lib.rs modified"]);
     assert_eq!(read(&lib), "pub fn one() {}\n");
+}
+
+#[tokio::test]
+// promise: gates-18
+async fn objects_that_no_clone_has_are_not_lent() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join("answer"), "answer\n");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "answer"]);
+    let id = fx.git(&ws.dir, &["rev-parse", "HEAD:answer"]);
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    let judge = fx.workspaces.judge(ws, &fx.top().join("judge")).await.expect("judge");
+    judge.reset("1", one.commit.as_deref().expect("commit"), Keep::Nothing).await.expect("reset");
+    assert!(fx.try_git(&judge.tree(), &["cat-file", "-e", &id]).0, "it is in the commit");
+    assert_eq!(fx.git(&judge.tree(), &["rev-list", "--count", "HEAD"]), "2");
+    fx.git(&ws.dir, &["reset", "-q", "--hard", "HEAD~1"]);
+    write(&ws.dir.join("w"), "1\n");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    judge.reset("2", two.commit.as_deref().expect("commit"), Keep::Nothing).await.expect("reset");
+    assert!(fx.try_git(&fx.repo, &["cat-file", "-e", &id]).0, "the user's repository keeps it");
+    assert!(!fx.try_git(&judge.tree(), &["cat-file", "-e", &id]).0, "the judge does not see it");
+    assert!(fx.try_git(&judge.tree(), &["fsck", "--no-dangling"]).0);
+    assert_eq!(fx.git(&judge.tree(), &["status", "--porcelain"]), "");
+    // Another loop of the same repository, also after the user's git packed everything.
+    fx.git(&fx.repo, &["gc", "-q"]);
+    let other = fx.open("other", Kind::Clone).await;
+    let judge = fx.workspaces.judge(&other.workspace, &fx.top().join("judge2")).await.expect("judge");
+    judge.reset("1", &other.workspace.base_commit, Keep::Nothing).await.expect("reset");
+    assert!(!fx.try_git(&judge.tree(), &["cat-file", "-e", &id]).0, "another loop's judge neither");
+    assert!(fx.try_git(&judge.tree(), &["log", "--oneline"]).0);
 }
