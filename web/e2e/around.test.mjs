@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World, becomes } from "./world.mjs";
+import { World, becomes, violations } from "./world.mjs";
 
 const world = new World();
 let tried;
 before(async () => {
   world.agent("trier", `append("try.txt", "try " + iteration + "\\n"); await say(DONE);`);
+  world.agent("meddler", `write("README.md", "not mine\\n"); append("try.txt", "x\\n"); await say(DONE);`);
   await world.serve();
   tried = await world.loop("Try it twice", { agent: "trier", gates: ["cat try.txt; test -f never"], max_iterations: 2 }, { name: "tried" });
   await world.stopped(tried.id);
@@ -72,6 +73,29 @@ test("prompt_is_compared_with_the_one_before", async () => {
   await changed.getByText("What changed since the prompt of turn 1.coder.1").waitFor();
   await changed.locator(".bg-del").first().waitFor();
   await changed.locator(".bg-add").filter({ hasText: "try 1" }).first().waitFor();
+  // Each side under its turn, and each part of it under its name.
+  await changed.getByText("2.coder.1", { exact: true }).waitFor();
+  await changed.locator("[data-part=goal]").getByText("Goal", { exact: true }).first().waitFor();
+  await changed.locator("[data-part=gates]").getByText("Gate results", { exact: true }).first().waitFor();
+  assert.deepEqual(await violations(page), []);
+  // On a phone both texts are below each other, and what they share is shown once.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(() => changed.locator("[data-part=goal]").filter({ hasText: "Try it twice", visible: true }).count(), 1);
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("monitor_shows_every_event_that_the_command_line_prints", async () => {
+  const flaky = "test -f ../seen-by-gate || { touch ../seen-by-gate; exit 1; }";
+  const loop = await world.loop("Leave the read-me alone", { agent: "meddler", gates: [flaky], protect: ["README.md"], setup: ["true"] }, { name: "meddled" });
+  await world.stopped(loop.id);
+  const page = await world.page({ viewport: { width: 1280, height: 1400 } });
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
+  const log = page.getByRole("log");
+  for (const words of ["Setting up the workspace…", "Running the gates on the base commit…", "Retrying to detect flakiness", "Running the gates…", "Restored protected files: README.md"]) await log.getByText(words, { exact: true }).first().waitFor();
+  // The overview tells the same of an iteration.
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview&iteration=1`);
+  await page.locator("[data-opened] [data-notes=checkpointed]").getByText("README.md").waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

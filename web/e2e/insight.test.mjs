@@ -111,3 +111,15 @@ test("page_over_all_loops_has_verified_share_and_cost_per_verified_loop", async 
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
+
+test("strip_of_many_iterations_scrolls_by_itself_and_the_page_does_not", async () => {
+  const many = await world.loop("Try it often", { agent: "trier", gates: ["test -f never"], max_iterations: 16 }, { name: "many" });
+  await world.stopped(many.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${many.id}?tab=overview`);
+  await page.locator("[data-strip] [data-cell]").nth(15).waitFor();
+  const beyond = (selector) => page.locator(selector).first().evaluate((box) => box.scrollWidth - box.clientWidth);
+  assert.ok((await beyond("[data-strip]")) > 0);
+  assert.equal(await beyond("main [role=tabpanel]"), 0);
+  await page.context().close();
+});

@@ -273,6 +273,7 @@ test("merge_dialog_shows_conflicts_before_anything_is_merged_and_the_agent_is_as
   const before = git("rev-parse", "main");
   const page = await world.page();
   await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  await page.locator("[data-merge-line]").getByText("1 file conflicts with main").waitFor();
   await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
   const [dialog, preview] = [page.getByRole("dialog"), page.locator("[data-merge-preview]")];
   await preview.getByText("Conflict in 1 file").waitFor();
@@ -292,8 +293,9 @@ test("merge_dialog_shows_conflicts_before_anything_is_merged_and_the_agent_is_as
   assert.equal((await world.api("GET", `/api/loops/${loop.id}`)).merge_refused, null);
   await preview.getByRole("button", { name: "Let the agent fix it" }).click();
   await dialog.waitFor({ state: "detached" });
-  // The agent resolves them, and the same dialog says so.
+  // The agent resolves them, and the overview and the same dialog say so.
   await becomes(async () => { const { iterations, status } = await world.api("GET", `/api/loops/${loop.id}`); return [iterations, status]; }, [2, "completed"]);
+  await page.locator("[data-merge-line]").getByText("No conflicts with main").waitFor();
   await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
   await preview.getByText("No conflicts").waitFor();
   // The refused request for the missing branch is the browser's only complaint.

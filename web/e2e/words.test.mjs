@@ -37,6 +37,9 @@ test("form_errors_are_at_their_field_in_chinese_with_what_to_do", async () => {
   const preview = page.getByRole("complementary");
   await preview.getByText("沒有關卡：無法驗證完成聲明").waitFor();
   await preview.getByText("每回合").waitFor();
+  await preview.getByText("獨立的複本").waitFor();
+  await preview.getByText("磁碟空間").waitFor();
+  assert.doesNotMatch(await preview.innerText(), /enforced|kept free|separate clone|suggested|--gate/);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -99,9 +102,7 @@ test("lists_have_pages_after_their_last_row", async () => {
   const shelf = world.repository("shelf", { "README.md": "shelf\n" });
   const project = `project=${encodeURIComponent(shelf)}`;
   for (const id of ["one", "two", "three"]) await world.api("POST", "/api/milestones", { project: shelf, id: `paged-${id}`, title: id, goal: "g", features: ["F1: f"], criteria: ["c"] });
-  await world.api("POST", "/api/queue", { goals: ["first", "second", "third"].map((goal) => ({ run: { project: world.repo, goal, settings: { agent: "stubborn", gates: ["false"], max_iterations: 1 } } })) });
-  const lists = [["/api/agents", "name", (got) => got], ["/api/projects", "path", (got) => got], ["/api/queue", "id", (got) => got.goals], [`/api/milestones?${project}`, "id", (got) => got.milestones], ["/api/loops", "id", (got) => got.loops]];
-  for (const [path, key, rows] of lists) {
+  const walks = async (path, key, rows) => {
     const ask = (query) => world.api("GET", `${path}${path.includes("?") ? "&" : "?"}${query}`);
     const all = rows(await world.api("GET", path)).map((row) => row[key]);
     assert.ok(all.length > 0, path);
@@ -113,7 +114,14 @@ test("lists_have_pages_after_their_last_row", async () => {
     }
     assert.deepEqual(walked, all, path);
     await assert.rejects(ask("after=gone"), /400.*is not in this list/, `${path}: a row that is gone has no next page`);
-  }
+  };
+  await walks("/api/agents", "name", (got) => got);
+  await walks("/api/projects", "path", (got) => got);
+  await walks(`/api/milestones?${project}`, "id", (got) => got.milestones);
+  await walks("/api/loops", "id", (got) => got.loops);
+  // Last: its goals become loops while their pages are read.
+  await world.api("POST", "/api/queue", { goals: ["first", "second", "third"].map((goal) => ({ run: { project: world.repo, goal, settings: { agent: "stubborn", gates: ["false"], max_iterations: 1 } } })) });
+  await walks("/api/queue", "id", (got) => got.goals);
   const recipes = await world.api("GET", "/api/recipes");
   assert.deepEqual(await world.api("GET", "/api/recipes?after=1&limit=2"), recipes.slice(1, 3));
 });

@@ -44,7 +44,7 @@ export default function DiffTab({ loop, iteration, since, onShow, onAsk }: Props
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-2 py-2 sm:px-4">
         <Ends loop={loop} iteration={iteration} since={since} onShow={onShow} />
         {diff.data && total ? <span data-diff-total className="text-xs text-soft max-sm:basis-full"><code>{commit(diff.data.from)}</code> <Right className="inline size-3 align-[-1px]" label={t("diff.to")} /> <code>{commit(diff.data.to)}</code> · {t("diff.files", { count: total.files })} · <Size added={total.added} removed={total.removed} /></span> : null}
-        <div role="group" aria-label={t("diff.mode")} className="ml-auto flex max-sm:hidden">
+        <div role="group" aria-label={t("diff.mode")} className="segments ml-auto flex max-sm:hidden">
           {(["unified", "split"] as const).map((name) => <Button key={name} small aria-pressed={mode === name} tone={mode === name ? "accent" : "plain"} onClick={() => choose(name)}>{t(`diff.${name}`)}</Button>)}
         </div>
       </div>

@@ -5,13 +5,15 @@ import type { TFunction } from "i18next";
 import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { FeedItem } from "../api/types";
-import { bytes, clock, commit, duration } from "../lib/format";
+import { bytes, clock, commit, duration, moment } from "../lib/format";
+import { serverWords } from "../i18n/server";
 import { refusedMergeWords } from "../loop/merge";
 import { pauseWords, waitWords } from "../loop/phase";
 import { useRole } from "../loop/roles";
 import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, List, Message, Pause, Stop, Warn } from "../ui/icons";
 import { plain } from "./ansi";
-import type { SilentType } from "./rows";
+import { notesOf } from "./notes";
+import type { SilentType, ToldPhase } from "./rows";
 
 type Tone = "plain" | "good" | "bad" | "wait" | "ask";
 const TONES: Record<Tone, string> = {
@@ -38,6 +40,24 @@ function Line({ tone = "plain", icon: Icon, children, at, more }: { tone?: Tone;
 
 export function EventLine({ item }: { item: FeedItem }) {
   const { t } = useTranslation();
+  const notes = notesOf(item, t);
+  if (notes.length === 0) return <EventWords item={item} />;
+  return (
+    <>
+      <EventWords item={item} />
+      <ul data-notes={item.type} className="mx-3 mt-0.5 mb-1 space-y-0.5 pl-3 text-xs">{notes.map((note, index) => <li key={index} className={clsx("flex items-start gap-1.5 break-words", note.bad ? "text-bad" : "text-wait")}>{note.bad ? <Cross className="mt-0.5 size-3 shrink-0" /> : <Warn className="mt-0.5 size-3 shrink-0" />}<span className="min-w-0 [overflow-wrap:anywhere]">{plain(note.text)}</span></li>)}</ul>
+    </>
+  );
+}
+
+/** What happens next, without weight: the result has its own line. */
+function Step({ at, children }: { at: string; children: ReactNode }) {
+  const { i18n } = useTranslation();
+  return <div data-step className="mx-3 flex gap-2 py-0.5 pr-2 pl-[13px] text-xs text-faint"><span className="min-w-0 grow break-words">{children}</span><time className="figures shrink-0" dateTime={at}>{clock(at, i18n.language)}</time></div>;
+}
+
+function EventWords({ item }: { item: FeedItem }) {
+  const { t, i18n } = useTranslation();
   const role = useRole();
   const at = item.at;
   switch (item.type) {
@@ -56,18 +76,18 @@ export function EventLine({ item }: { item: FeedItem }) {
     }
     case "checkpointed": {
       const made = item.checkpoint;
-      if (!made.created) return <Line at={at} icon={Commit}>{t("feed.nothing_changed")}</Line>;
-      return <Line at={at} icon={Commit} more={made.files.map((file) => `${file.change} ${file.path}`).join("\n") || undefined}>{t("feed.committed", { commit: commit(made.commit ?? ""), count: made.files_changed })}{(made.restored ?? []).length > 0 ? ` · ${t("feed.restored", { count: (made.restored ?? []).length })}` : ""}</Line>;
+      if (!made.created) return <Line at={at} icon={Commit}>{made.commit === null && made.files_changed > 0 ? t("feed.not_committed", { count: made.files_changed }) : t("feed.nothing_changed")}</Line>;
+      return <Line at={at} icon={Commit} more={made.files.map((file) => `${file.change} ${file.path}`).join("\n") || undefined}>{t("feed.committed", { commit: commit(made.commit ?? ""), count: made.files_changed })}</Line>;
     }
     case "gate_ended": {
       const passed = item.report.verdict === "pass";
       const onBase = item.gate.iteration === 0;
-      return <Line at={at} icon={Gate} tone={passed ? "good" : onBase ? "wait" : "bad"} more={item.report.output_tail || undefined}><strong>{t(`verdict.${item.report.verdict}`)}</strong> <code>{item.report.command}</code>{onBase ? ` · ${t("feed.on_base")}` : ""} · {duration(item.report.duration_ms)}</Line>;
+      return <Line at={at} icon={Gate} tone={passed ? "good" : onBase ? "wait" : "bad"} more={item.report.output_tail || undefined}><strong>{t(`verdict.${item.report.verdict}`)}</strong> {item.report.hidden ? `${t("feed.hidden_gate")} ` : ""}<code>{item.report.command}</code>{!passed && item.report.exit_code != null ? ` · ${t("overview.exit_code", { code: item.report.exit_code })}` : ""}{onBase ? ` · ${t("feed.on_base")}` : ""} · {duration(item.report.duration_ms)}</Line>;
     }
     case "claim_refused":
       return <Line at={at} tone="bad" icon={Flag}><strong>{t("feed.claim_refused")}</strong> {refusedWords(item.because, t)}</Line>;
     case "finding_written":
-      return <Line at={at} tone={item.finding.severity === "bug" ? "bad" : "wait"} icon={Eye}><strong>{t(`severity.${item.finding.severity}`)}</strong> <code>{item.finding.file}{item.finding.line ? `:${item.finding.line}` : ""}</code> {item.finding.description}</Line>;
+      return <Line at={at} tone={item.finding.severity === "bug" ? "bad" : "wait"} icon={Eye}><strong>{t(`severity.${item.finding.severity}`)}</strong> <code>{item.finding.file}{item.finding.line ? `:${item.finding.line}` : ""}</code> {item.finding.recurrence > 1 ? `(${t("findings.again", { count: item.finding.recurrence })}) ` : ""}{item.finding.description}</Line>;
     case "finding_resolved":
       return <Line at={at} tone="good" icon={Eye}>{t("feed.finding_resolved", { id: String(item.id) })}</Line>;
     case "reviewed": {
@@ -80,7 +100,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "review_skipped":
       return <Line at={at} tone="wait">{t(`skipped.${item.because.type}`)}</Line>;
     case "wait_started":
-      return <Line at={at} tone="wait">{waitWords(item.why, role, t)}</Line>;
+      return <Line at={at} tone="wait">{waitWords(item.why, role, t)} · {t("feed.until", { time: moment(item.until, i18n.language) })}</Line>;
     case "wait_ended":
       return <Line at={at}>{t("feed.wait_ended")}</Line>;
     case "pause_requested":
@@ -107,6 +127,20 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at} tone="bad" icon={Cross} more={item.why.type === "gate" ? item.why.output_tail || undefined : item.why.files.join("\n")}>{refusedMergeWords(item, t)}</Line>;
     case "section_finished":
       return <Line at={at} tone="good" icon={Flag}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
+    case "loop_queued":
+      return <Line at={at} tone="wait">{t("feed.queued", { count: item.max_running })}</Line>;
+    case "driver_attached":
+      return <Step at={at}>{t("feed.attached")}</Step>;
+    case "turn_started":
+      return <Step at={at}>{[item.turn.attempt > 1 ? `${role(item.turn.role)}, ${t("timeline.attempt", { number: item.turn.attempt })}` : "", item.session.type === "fresh_instead" ? t("feed.fresh_session") : ""].filter(Boolean).join(" · ")}</Step>;
+    case "phase_entered":
+      return <Step at={at}>{t(`feed.enter_${item.phase as ToldPhase}`)}</Step>;
+    case "summarised":
+      return item.summary.problem ? <Line at={at} tone="wait" icon={Warn} more={item.summary.summary || undefined}>{serverWords(item.summary.problem)}</Line> : <Line at={at} icon={List}>{t("feed.summary")}: {item.summary.summary}</Line>;
+    case "aim_changed":
+      return <Line at={at} icon={Flag}>{item.aim.type === "section" ? t("plan.section", { number: item.aim.number }) : t("feed.final_review")}</Line>;
+    case "verdict_given":
+      return <Step at={at}>{t("feed.verdict", { verdict: t(`ruling.${item.verdict.type}`) })}</Step>;
     case "workspace_opened":
       return <Line at={at}>{t("feed.workspace_opened")}</Line>;
     case "loop_moved":
@@ -116,7 +150,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "progress_stalled":
       return <Line at={at} tone="wait" icon={Warn}>{t("feed.no_progress", { count: item.iterations })}</Line>;
     case "rolled_back":
-      return <Line at={at} tone="ask" icon={Commit}>{t("feed.rolled_back", { number: item.to_iteration })}</Line>;
+      return <Line at={at} tone="ask" icon={Commit}>{item.to_iteration === 0 ? t("feed.rolled_back_base") : t("feed.rolled_back", { number: item.to_iteration })}</Line>;
     case "network_denied":
       return <Line at={at} tone="wait" icon={Warn}>{t("feed.network_denied", { host: item.host, count: item.count })}</Line>;
     case "residue_checked":

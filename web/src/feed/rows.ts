@@ -39,17 +39,29 @@ export interface EventRow extends Base {
 export type Row = TextRow | ToolRow | EventRow;
 
 /** What nobody needs to see as an event: other rows or other parts of the page show it. */
-const SILENT_TYPES = [
-  "phase_entered", "session_found", "session", "usage", "usage_reported", "account", "account_reported", "loop_created", "workspace_set_up", "summarised", "driver_attached", "loop_queued", "queue_left", "not_tried", "decisions_told",
-  "turn_started", "iteration_judged", "aim_changed", "verdict_given",
+export const SILENT_TYPES = [
+  "session_found", "session", "usage", "usage_reported", "account", "account_reported", "loop_created", "workspace_set_up", "queue_left", "not_tried", "decisions_told", "iteration_judged",
   "text", "thinking", "tool_use", "tool_result", "raw", "stderr",
 ] as const;
 export type SilentType = (typeof SILENT_TYPES)[number];
 const SILENT = new Set<string>(SILENT_TYPES);
 
+/** Phases whose beginning is told. The others take no time, or their turn begins with words of its own. */
+export const TOLD_PHASES = ["setup", "baseline", "plan", "gates", "review", "post_action"] as const;
+export type ToldPhase = (typeof TOLD_PHASES)[number];
+
 /** Whether the engine's event has something to say to a person. */
 export function isShown(item: FeedItem): boolean {
-  return !SILENT.has(item.type) && (item.type !== "residue_checked" || item.left.length > 0);
+  switch (item.type) {
+    case "residue_checked":
+      return item.left.length > 0;
+    case "phase_entered":
+      return (TOLD_PHASES as readonly string[]).includes(item.phase);
+    case "turn_started":
+      return (item.turn.attempt > 1 && item.turn.role === "coder") || item.session.type === "fresh_instead";
+    default:
+      return !SILENT.has(item.type);
+  }
 }
 const REVIEWERS = new Set(["auditor", "acceptor"]);
 /** A line longer than this is broken: no browser lays out a megabyte in one. */
@@ -77,6 +89,8 @@ export class RowMaker {
   /** What opened the block of code that is being written. */
   private fence: string | undefined;
   private tools = new Map<string, ToolRow>();
+  /** Said once: every later turn starts anew, too. */
+  private saidFresh = false;
 
   make(id: string, item: FeedItem): Row[] {
     const at = item.at;
@@ -115,6 +129,10 @@ export class RowMaker {
       default:
     }
     if (!isShown(item)) return [];
+    if (item.type === "turn_started" && item.session.type === "fresh_instead") {
+      if (this.saidFresh && item.turn.attempt === 1) return [];
+      this.saidFresh = true;
+    }
     this.end();
     return [{ key: id, at, kind: "event", item: JSON.parse(JSON.stringify(item), clearly) as FeedItem }];
   }

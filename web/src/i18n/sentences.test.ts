@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import sentences from "../../../schemas/messages.json";
 import hant from "./server/zh-Hant.json";
-import { placed, reader } from "./sentences";
+import { partsOf, placed, reader } from "./sentences";
 
 const read = reader(sentences);
 
@@ -26,4 +26,15 @@ test("a_value_that_is_a_sentence_is_put_into_words_too", () => {
   const inner = (text: string) => (read(text) ? (hant.messages as Record<string, string>)[read(text)?.id ?? ""] ?? text : text);
   const coded = read("'budget_usd' must be an amount of US dollars");
   expect(placed((hant.messages as Record<string, string>)[coded?.id ?? ""] ?? "", coded?.params ?? {}, inner)).toBe("「budget_usd」必須是美元金額");
+});
+
+test("a_comma_in_brackets_is_part_of_its_part", () => {
+  const parts = partsOf("memory 8 GiB (watched, not enforced), processes 4096 (PID namespace), 1 GiB of disk space kept free");
+  expect(parts.map((part) => read(part))).toEqual([
+    { id: "preview_memory", params: { size: "8 GiB", holder: "watched, not enforced" } },
+    { id: "preview_processes", params: { count: "4096", holder: "PID namespace" } },
+    { id: "preview_free", params: { size: "1 GiB" } },
+  ]);
+  const inner = (text: string) => (hant.messages as Record<string, string>)[read(text)?.id ?? ""] ?? text;
+  expect(placed(hant.messages.preview_memory, { size: "8 GiB", holder: "watched, not enforced" }, inner)).toBe("記憶體 8 GiB（只監看，不強制）");
 });

@@ -43,4 +43,7 @@ export function placed(words: string, params: Record<string, string>, inner: (te
 }
 
 /** Only these may be sentences: a name that happens to look like one stays a name. */
-const INNER = new Set(["problem", "reason", "expected", "why", "guarantee", "limits"]);
+const INNER = new Set(["problem", "reason", "expected", "why", "guarantee", "limits", "holder"]);
+
+/** The parts of a list in one line; a comma in brackets is part of its part. */
+export const partsOf = (text: string): string[] => text.split(/, (?![^()]*\))/);

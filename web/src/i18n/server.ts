@@ -2,7 +2,7 @@
 // parameters; `schemas/messages.json` has the sentences by code, a file in `server/` their words in another language. English
 // needs neither, so both are loaded only where they are used.
 
-import { placed, reader, type Coded } from "./sentences";
+import { partsOf, placed, reader, type Coded } from "./sentences";
 
 interface Book {
   settings: Record<string, string>;
@@ -36,7 +36,7 @@ export function serverWords(text: string): string {
   const now = book;
   if (!now || !read) return text;
   const inWords = ({ id, params }: Coded) => placed(now.messages[id] ?? text, params, serverWords);
-  const parts = text.split(", ").map((part) => ({ part, coded: read?.(part) }));
+  const parts = partsOf(text).map((part) => ({ part, coded: read?.(part) }));
   if (parts.length > 1 && parts.every(({ coded, part }) => coded || /^\$[\d.]+$/.test(part))) return parts.map(({ part, coded }) => (coded ? inWords(coded) : part)).join("、");
   const whole = read(text);
   return whole ? inWords(whole) : text;

@@ -21,6 +21,7 @@ describe("figures", () => {
     expect(ago(null, 0, "en")).toBe("");
     expect(moment("", "en")).toBe("");
     expect(ago("1970-01-01T00:00:00Z", 7_200_000, "en")).toBe("2h ago");
+    expect(ago("1970-01-01T00:00:01Z", 0, "en")).toBe(ago("1970-01-01T00:00:00Z", 0, "en"));
   });
   it("names of paths", () => {
     expect([baseName("/a/b/"), baseName("x"), baseName("")]).toEqual(["b", "x", ""]);

@@ -65,7 +65,8 @@ const ofDay = kept((language) => new Intl.DateTimeFormat(language, { hour: "nume
 export function ago(at: string | null | undefined, now: number, language: string): string {
   const then = at ? Date.parse(at) : Number.NaN;
   if (Number.isNaN(then)) return "";
-  const seconds = Math.round((then - now) / 1000);
+  // The page's clock ticks once a second, so what just happened may be ahead of it.
+  const seconds = Math.min(0, Math.round((then - now) / 1000));
   const words = relative(language);
   const size = Math.abs(seconds);
   if (size < 60) return words.format(seconds, "second");

@@ -66,3 +66,71 @@ export function shortened(lines: readonly Same[], around = 3): Run[] {
   }
   return runs;
 }
+
+/** A line with its number in its own text, counted from 0. */
+export interface Placed {
+  text: string;
+  at: number;
+}
+
+export interface Pair {
+  before?: Placed;
+  after?: Placed;
+}
+
+export type Beside = { type: "pairs"; pairs: readonly Pair[] } | { type: "skipped"; count: number };
+
+/** The same below each other: of lines that replace others, first all that went, then all that came. */
+export function below(pairs: readonly Pair[]): { side: "before" | "after" | "both"; line: Placed }[] {
+  const rows: { side: "before" | "after" | "both"; line: Placed }[] = [];
+  let added: Placed[] = [];
+  const flush = () => {
+    for (const line of added) rows.push({ side: "after", line });
+    added = [];
+  };
+  for (const { before, after } of pairs) {
+    if (before && after && before.text === after.text) {
+      flush();
+      rows.push({ side: "both", line: after });
+      continue;
+    }
+    if (before) rows.push({ side: "before", line: before });
+    if (after) added.push(after);
+  }
+  flush();
+  return rows;
+}
+
+/** Both texts beside each other: lines that replace each other in one row. */
+export function besides(runs: readonly Run[]): Beside[] {
+  let left = 0;
+  let right = 0;
+  return runs.map((run): Beside => {
+    if (run.type === "skipped") {
+      left += run.count;
+      right += run.count;
+      return run;
+    }
+    const pairs: Pair[] = [];
+    let removed: Placed[] = [];
+    let added: Placed[] = [];
+    const flush = () => {
+      for (let index = 0; index < Math.max(removed.length, added.length); index += 1) {
+        const [before, after] = [removed[index], added[index]];
+        pairs.push({ ...(before ? { before } : {}), ...(after ? { after } : {}) });
+      }
+      removed = [];
+      added = [];
+    };
+    for (const { type, text } of run.lines) {
+      if (type === "remove") removed.push({ text, at: left++ });
+      else if (type === "add") added.push({ text, at: right++ });
+      else {
+        flush();
+        pairs.push({ before: { text, at: left++ }, after: { text, at: right++ } });
+      }
+    }
+    flush();
+    return { type: "pairs", pairs };
+  });
+}

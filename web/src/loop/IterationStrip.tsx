@@ -40,7 +40,7 @@ function CellButton({ cell, chosen, disabled, onChoose }: { cell: Cell; chosen: 
     cell.gates.length > 0 ? t("strip.gates", { passed, count: cell.gates.length }) : "", cell.claim ? t("timeline.claim") : "", cell.cost == null ? "" : money(cell.cost), cell.durationMs == null ? "" : duration(cell.durationMs),
   ].filter(Boolean).join(", ");
   return (
-    <button type="button" data-cell={cell.verdict} aria-pressed={chosen} title={words} disabled={disabled} onClick={onChoose} className={clsx("figures flex w-19 shrink-0 flex-col gap-0.5 rounded-md border-2 px-1.5 py-1 text-left text-[11px] leading-4", look, chosen && "ring-2 ring-accent ring-offset-1 ring-offset-panel")}>
+    <button type="button" data-cell={cell.verdict} aria-pressed={chosen} title={words} disabled={disabled} onClick={onChoose} className={clsx("figures relative flex w-19 shrink-0 flex-col gap-0.5 rounded-md border-2 px-1.5 py-1 text-left text-[11px] leading-4", look, chosen && "ring-2 ring-accent ring-offset-1 ring-offset-panel")}>
       <span className="sr-only">{words}</span>
       <span aria-hidden className="flex items-center justify-between text-xs font-semibold">{cell.iteration}<Icon className={clsx("size-3.5", cell.verdict === "running" && "breathe")} /></span>
       <span aria-hidden className="truncate text-ink">{cell.files == null ? "…" : cell.lines && cell.files > 0 ? <Lines lines={cell.lines} /> : t("strip.files", { count: cell.files })}</span>

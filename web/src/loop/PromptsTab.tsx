@@ -1,19 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { useMemo, useState } from "react";
+import { Fragment, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { getText } from "../api/client";
 import type { LoopView } from "../api/types";
+import { wordMarks, type Span } from "../diff/words";
 import { clear } from "../lib/clear";
 import { bytes } from "../lib/format";
-import { lineDiff, shortened, type Same } from "../lib/lineDiff";
+import { below, besides, lineDiff, shortened, type Pair, type Placed } from "../lib/lineDiff";
 import { remember, remembered } from "../lib/storage";
 import { say } from "../lib/toast";
+import { useWidth } from "../lib/width";
 import { AgentText } from "../ui/AgentText";
 import { Message } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
-import { promptParts, type PartKind } from "./promptParts";
+import { lineKinds, promptParts, type Known, type PartKind } from "./promptParts";
 import { TurnPicker, useTurns } from "./TurnPicker";
 
 function usePrompt(loop: LoopView, turn: string | undefined) {
@@ -36,6 +38,7 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
   const earlier = chosen ? all.slice(0, all.indexOf(chosen)).findLast((each) => each.role === chosen.role) : undefined;
   const prompt = usePrompt(loop, chosen?.turn);
   const before = usePrompt(loop, compares ? earlier?.turn : undefined);
+  const known = useMemo((): Known => ({ goal: loop.goal, promise: "<promise>", messages: loop.steering.map((message) => message.text) }), [loop.goal, loop.steering]);
   if (turns.error && !turns.data) return <Problem error={turns.error} onRetry={() => void turns.refetch()} />;
   if (!turns.data) return <Loading />;
   if (!chosen) return <Empty icon={<Message />} title={t("prompts.none")} />;
@@ -47,14 +50,14 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
         {chosen.prompt_bytes != null ? <span className="figures text-xs text-soft">{bytes(chosen.prompt_bytes)}</span> : null}
         <Button small disabled={!prompt.data} onClick={() => void navigator.clipboard.writeText(prompt.data ?? "").then(() => say(t("prompts.copied")))}>{t("action.copy")}</Button>
         <Button small aria-pressed={compares} tone={compares ? "accent" : "plain"} disabled={!earlier} onClick={() => compare(!compares)}>{t("prompts.compare")}</Button>
-        <div role="group" aria-label={t("diff.mode")} className="flex">
+        <div role="group" aria-label={t("diff.mode")} className="segments flex">
           {[false, true].map((one) => <Button key={String(one)} small disabled={compares} aria-pressed={raw === one} tone={raw === one ? "accent" : "plain"} onClick={() => { showRaw(one); remember("prompts", one ? "raw" : null); }}>{t(one ? "review.as_written" : "prompts.formatted")}</Button>)}
         </div>
       </div>
       {prompt.isPending ? <Loading /> : null}
       {prompt.error ? <Problem error={prompt.error} onRetry={() => void prompt.refetch()} /> : null}
-      {prompt.data !== undefined && both ? <Changed before={before.data} after={prompt.data} earlier={earlier.turn} /> : null}
-      {prompt.data !== undefined && !both ? <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="card px-3 py-2"><Parts text={prompt.data} loop={loop} raw={raw} /></div> : null}
+      {prompt.data !== undefined && both ? <Changed before={before.data} after={prompt.data} earlier={earlier.turn} turn={chosen.turn} known={known} /> : null}
+      {prompt.data !== undefined && !both ? <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="card px-3 py-2"><Parts text={prompt.data} known={known} raw={raw} /></div> : null}
     </div>
   );
 }
@@ -63,9 +66,9 @@ const MARK: Record<PartKind, string> = { goal: "border-l-accent", gates: "border
 const isHeading = (line: string) => /^#{1,6} \S/.test(line) || /^<\/?[a-z_-]+>$/.test(line);
 
 /** Each part under its name. */
-function Parts({ text, loop, raw }: { text: string; loop: LoopView; raw: boolean }) {
+function Parts({ text, known, raw }: { text: string; known: Known; raw: boolean }) {
   const { t } = useTranslation();
-  const parts = useMemo(() => promptParts(text, { goal: loop.goal, promise: "<promise>", messages: loop.steering.map((message) => message.text) }), [text, loop.goal, loop.steering]);
+  const parts = useMemo(() => promptParts(text, known), [text, known]);
   return parts.map((part, index) => (
     <section key={index} data-part={part.kind} aria-label={t(`prompts.part_${part.kind}`)} className={clsx("mb-2 border-l-4 pl-2.5", MARK[part.kind])}>
       <p className="font-sans text-xs text-faint">{t(`prompts.part_${part.kind}`)}</p>
@@ -74,19 +77,52 @@ function Parts({ text, loop, raw }: { text: string; loop: LoopView; raw: boolean
   ));
 }
 
-const LOOK: Record<Same["type"], string> = { same: "", add: "bg-add text-add-ink", remove: "bg-del text-del-ink" };
-const SIGN: Record<Same["type"], string> = { same: "  ", add: "+ ", remove: "− " };
-
-function Changed({ before, after, earlier }: { before: string; after: string; earlier: string }) {
+/** Both prompts beside each other, below each other on a phone: what changed, and which part it belongs to. */
+function Changed({ before, after, earlier, turn, known }: { before: string; after: string; earlier: string; turn: string; known: Known }) {
   const { t } = useTranslation();
-  const runs = useMemo(() => shortened(lineDiff(before, after)), [before, after]);
-  const changed = runs.some((run) => run.type === "lines");
+  const runs = useMemo(() => besides(shortened(lineDiff(before, after))), [before, after]);
+  const kinds = useMemo(() => ({ before: lineKinds(before, known), after: lineKinds(after, known) }), [before, after, known]);
+  const changed = runs.some((run) => run.type === "pairs");
+  const [place, width] = useWidth<HTMLElement>();
+  const wide = width >= SIDE_BY_SIDE;
   return (
-    <section aria-label={t("prompts.since", { turn: earlier })} data-prompt-diff className="card overflow-hidden">
+    <section ref={place} aria-label={t("prompts.since", { turn: earlier })} data-prompt-diff className="card overflow-hidden">
       <p className="border-b border-line bg-sunken px-3 py-1.5 text-xs text-soft">{changed ? t("prompts.since", { turn: earlier }) : t("prompts.same", { turn: earlier })}</p>
-      <pre tabIndex={0} className="output py-1">
-        {runs.map((run, index) => (run.type === "skipped" ? <div key={index} className="bg-accent-soft px-3 font-sans text-xs text-accent">{t("prompts.unchanged", { count: run.count })}</div> : run.lines.map((line, at) => <div key={`${index} ${at}`} className={clsx("px-3", LOOK[line.type])}>{SIGN[line.type]}{clear(line.text)}</div>)))}
-      </pre>
+      {wide ? <div className="grid grid-cols-2 divide-x divide-line border-b border-line text-xs">{[earlier, turn].map((name) => <code key={name} className="px-3 py-1 font-semibold">{name}</code>)}</div> : null}
+      <div tabIndex={0} role="group" aria-label={t("tab.prompts")} className="output">
+        {runs.map((run, index) => (run.type === "skipped" ? <p key={index} className="bg-accent-soft px-3 font-sans text-xs text-accent">{t("prompts.unchanged", { count: run.count })}</p> : <Fragment key={index}>{wide ? run.pairs.map((pair, at) => <PairRow key={at} pair={pair} kinds={kinds} />) : below(run.pairs).map(({ side, line }, at) => <Side key={at} line={line} kinds={kinds[side === "before" ? "before" : "after"]} look={LOOK_OF[side]} />)}</Fragment>))}
+      </div>
     </section>
+  );
+}
+
+type Kinds = Record<"before" | "after", readonly PartKind[]>;
+
+function PairRow({ pair: { before, after }, kinds }: { pair: Pair; kinds: Kinds }) {
+  const same = before?.text === after?.text;
+  const marks = useMemo(() => (before && after && !same ? wordMarks(before.text, after.text) : null), [before, after, same]);
+  return (
+    <div className="grid grid-cols-2 divide-x divide-line">
+      {before ? <Side line={before} kinds={kinds.before} look={same ? "same" : "remove"} marks={marks?.[0]} /> : <span className="bg-sunken" />}
+      {after ? <Side line={after} kinds={kinds.after} look={same ? "same" : "add"} marks={marks?.[1]} /> : <span className="bg-sunken" />}
+    </div>
+  );
+}
+
+const LOOK = { same: { sign: "  ", look: "", mark: "" }, add: { sign: "+ ", look: "bg-add text-add-ink", mark: "bg-add-strong" }, remove: { sign: "− ", look: "bg-del text-del-ink", mark: "bg-del-strong" } } as const;
+
+const LOOK_OF = { before: "remove", after: "add", both: "same" } as const;
+/** Two columns of a prompt need so many pixels. */
+const SIDE_BY_SIDE = 640;
+
+function Side({ line, kinds, look, marks }: { line: Placed; kinds: readonly PartKind[]; look: keyof typeof LOOK; marks?: readonly Span[] | undefined }) {
+  const { t } = useTranslation();
+  const kind = kinds[line.at] ?? "words";
+  const begins = line.at === 0 || kinds[line.at - 1] !== kind;
+  const { sign, look: ground, mark } = LOOK[look];
+  return (
+    <div data-part={kind} className={clsx("min-w-0 border-l-4 px-2", MARK[kind], ground)}>
+      {begins ? <span className="float-right ml-2 font-sans text-[11px] text-soft select-none">{t(`prompts.part_${kind}`)}</span> : null}{sign}{marks ? marks.map((span, index) => (span.changed ? <mark key={index} className={clsx("rounded-xs text-inherit", mark)}>{clear(span.text)}</mark> : clear(span.text))) : clear(line.text)}
+    </div>
   );
 }

@@ -22,7 +22,8 @@ export function ReviewCard({ loop, turns, base, onShow, onAsk }: { loop: LoopVie
   const ignored = loop.history.at(-1)?.checkpoint.ignored_new ?? [];
   const facts = [
     t("review.iterations", { count: loop.iterations }),
-    `${t("review.claims", { count: loop.claims.made })}, ${t("loop.refused", { count: loop.claims.refused })}`,
+    t("review.claims", { count: loop.claims.made }),
+    t("loop.refused", { count: loop.claims.refused }),
     cost == null ? t("loop.tokens", { tokens: short(tokensOf(loop.usage)) }) : money(cost),
     duration(loop.elapsed_ms),
   ];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { promptParts } from "./promptParts";
+import { lineKinds, promptParts } from "./promptParts";
 
 const known = { goal: "Search finds every word", promise: "<promise>COMPLETE</promise>", messages: ["Use the index."] };
 
@@ -11,5 +11,9 @@ describe("the parts of a prompt", () => {
   it("keep every line, and blank lines inside of a fence", () => {
     const parts = promptParts("one\n\n```\na\n\nb\n```\n\ntwo", { ...known, goal: "" });
     expect(parts).toEqual([{ kind: "words", lines: ["one", "", "```", "a", "", "b", "```", "", "two"] }]);
+  });
+  it("are known of each line", () => {
+    expect(lineKinds("Search finds every word\n\n$ npm test\n```\n\nnot ok\n```\n\nUse the index.\n", known)).toEqual(["goal", "goal", "gates", "gates", "gates", "gates", "gates", "gates", "message", "message"]);
+    expect(lineKinds("", known)).toEqual(["words"]);
   });
 });

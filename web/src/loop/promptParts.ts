@@ -29,32 +29,58 @@ function kindOf(block: string, known: Known, before: PartKind | undefined): Part
   return FINDINGS.test(block) ? "findings" : "words";
 }
 
-/** Paragraphs and fenced blocks, those of one kind together. */
-export function promptParts(text: string, known: Known): PromptPart[] {
-  const blocks: string[][] = [];
+/** A paragraph or a fenced block; what follows a fence before the next blank line belongs to it. */
+interface Block {
+  /** Its first line, counted from 0. */
+  from: number;
+  lines: string[];
+}
+
+function blocksOf(text: string): Block[] {
+  const blocks: Block[] = [];
   let fence: string | null = null;
   let open = false;
-  for (const line of text.split("\n")) {
+  text.split("\n").forEach((line, at) => {
     const mark = /^\s*(```+|~~~+)/.exec(line)?.[1];
     if (fence !== null) {
-      blocks.at(-1)?.push(line);
+      blocks.at(-1)?.lines.push(line);
       if (mark && mark.startsWith(fence)) fence = null;
-      continue;
+      return;
     }
     if (mark) fence = mark;
     if (line.trim() === "") open = false;
-    else if (open) blocks.at(-1)?.push(line);
+    else if (open) blocks.at(-1)?.lines.push(line);
     else {
-      blocks.push([line]);
+      blocks.push({ from: at, lines: [line] });
       open = true;
     }
-  }
+  });
+  return blocks;
+}
+
+/** Paragraphs and fenced blocks, those of one kind together. */
+export function promptParts(text: string, known: Known): PromptPart[] {
   const parts: PromptPart[] = [];
-  for (const lines of blocks) {
+  for (const { lines } of blocksOf(text)) {
     const last = parts.at(-1);
     const kind = kindOf(lines.join("\n"), known, last?.kind);
     if (last?.kind === kind) last.lines.push("", ...lines);
     else parts.push({ kind, lines: [...lines] });
   }
   return parts;
+}
+
+/** The part that each line belongs to; a blank line belongs to what is above it. */
+export function lineKinds(text: string, known: Known): PartKind[] {
+  const kinds: PartKind[] = [];
+  let last: PartKind | undefined;
+  for (const { from, lines } of blocksOf(text)) {
+    const kind = kindOf(lines.join("\n"), known, last);
+    while (kinds.length < from) kinds.push(last ?? kind);
+    kinds.push(...lines.map(() => kind));
+    last = kind;
+  }
+  const count = text.split("\n").length;
+  while (kinds.length < count) kinds.push(last ?? "words");
+  return kinds;
 }

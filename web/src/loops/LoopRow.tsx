@@ -16,7 +16,7 @@ import { stateOf } from "./arrange";
 import { AgentName, Countdown, Gates, Iterations, MergedMark, Spent } from "./parts";
 import { Sparkline } from "./Sparkline";
 
-const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 sm:grid-cols-[3rem_1fr_auto] lg:grid-cols-[3rem_minmax(12rem,1fr)_4.5rem_5rem_11rem_5rem_5.5rem_11.5rem]";
+const COLUMNS = "grid-cols-[1.25rem_minmax(0,1fr)] gap-x-3 sm:grid-cols-[3rem_1fr_auto] lg:grid-cols-[3rem_minmax(12rem,1fr)_4.5rem_5rem_11rem_5rem_5.5rem_11.5rem]";
 
 interface Props {
   loop: LoopSummary;
@@ -53,8 +53,8 @@ export const LoopRow = memo(function LoopRow({ loop, selected, marked, on }: Pro
         <Doing loop={loop} />
         {loop.last_words ? <LastWords words={loop.last_words} /> : null}
       </div>
-      <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={(verb) => on.ask(loop, verb)} onPause={() => on.pause(loop)} /></div>
-      <div className="col-span-3 grid grid-cols-[3rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
+      <div className="flex items-center justify-end gap-1 empty:hidden max-sm:col-span-full max-sm:row-start-3 sm:col-start-3 sm:row-start-1 sm:gap-0 lg:col-start-8"><Actions loop={loop} onAsk={(verb) => on.ask(loop, verb)} onPause={() => on.pause(loop)} /></div>
+      <div className="col-span-full grid grid-cols-[3rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
         <div className="lg:col-start-3 lg:row-start-1"><Iterations loop={loop} /></div>
         <div className="lg:col-start-4 lg:row-start-1"><Gates gates={loop.gates} /></div>
         <div className="lg:col-start-5 lg:row-start-1"><Spent loop={loop} /></div>
@@ -113,10 +113,8 @@ function Actions({ loop, onAsk, onPause }: Pick<Props, "loop"> & { onAsk: (verb:
       {asks ? (
         <>
           <Link to="/loops/$id" params={{ id: loop.id }} search={{ tab: "overview" }} className="inline-flex min-h-7 items-center gap-1.5 rounded-md bg-accent px-2 text-xs font-medium text-accent-ink hover:brightness-110"><Eye className="size-3.5" />{t("action.review")}</Link>
-          <span className="contents max-sm:hidden">
-            <IconButton label={t("action.approve")} onClick={() => onAsk("approve")} className="text-good"><Check /></IconButton>
-            <IconButton label={t("action.reject")} onClick={() => onAsk("reject")} className="text-bad"><Cross /></IconButton>
-          </span>
+          <IconButton label={t("action.approve")} onClick={() => onAsk("approve")} className="text-good"><Check /></IconButton>
+          <IconButton label={t("action.reject")} onClick={() => onAsk("reject")} className="text-bad"><Cross /></IconButton>
         </>
       ) : null}
       {loop.merge_refused && loop.outcome ? <Button small onClick={() => onAsk("continue")}><Play className="size-3" />{t("action.continue")}</Button> : null}

@@ -14,7 +14,7 @@ export function TotalsBar({ loops }: { loops: readonly LoopSummary[] }) {
   const totals = useMemo(() => totalsSince(loops, since), [loops, since]);
   const states = useMemo(() => statesOf(loops), [loops]);
   return (
-    <dl data-totals aria-label={t("totals.label")} className="figures flex flex-wrap items-baseline gap-x-4 gap-y-1 px-3 pb-1 text-xs text-soft sm:px-4">
+    <dl data-totals aria-label={t("totals.label")} className="figures flex flex-wrap items-baseline gap-x-4 gap-y-2 px-3 pb-1 text-xs text-soft sm:px-4">
       {STATES.map((state) => <Total key={state} label={t(`loops.state_${state}`)} view={{ status: state }}>{state === "person" && states.person > 0 ? <span className="text-ask">{states.person}</span> : states[state]}</Total>)}
       <span aria-hidden className="border-l border-line-strong text-transparent max-sm:hidden">.</span>
       <Total label={t("totals.started")} view={{ since: "today" }}>{totals.loops}</Total>
@@ -32,7 +32,7 @@ function Total({ label, view, children }: { label: string; view?: View; children
   return (
     <div className="flex items-baseline gap-1.5">
       <dt className="text-faint">{label}</dt>
-      <dd className="font-semibold text-ink">{view ? <Link to="/" search={view as Record<string, string>} className="inline-block min-w-6 underline decoration-line-strong underline-offset-2">{children}</Link> : children}</dd>
+      <dd className="font-semibold text-ink">{view ? <Link to="/" search={view as Record<string, string>} className="-my-1 inline-block min-w-6 py-1 underline decoration-line-strong underline-offset-2">{children}</Link> : children}</dd>
     </div>
   );
 }

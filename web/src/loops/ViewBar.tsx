@@ -16,6 +16,8 @@ export function ViewBar({ view, choices, count, box, onChange }: { view: View; c
   const used = MORE.filter((key) => view[key]).length;
   const [opened, open] = useState(used > 0);
   const shown = opened || used > 0;
+  // A phone has room for what narrows the list; the order is one of its filters.
+  const folded = shown || view.group || view.sort ? "" : "max-sm:hidden";
   return (
     <div className="flex flex-wrap items-center gap-2 px-3 py-2.5 sm:px-4">
       <div className="relative min-w-0 grow basis-56 sm:max-w-sm">
@@ -32,10 +34,10 @@ export function ViewBar({ view, choices, count, box, onChange }: { view: View; c
         <option value="">{t("loops.any_project")}</option>
         {choices.project.map((path) => <option key={path} value={path}>{baseName(path)}</option>)}
       </Choice>
-      <Choice label={t("loops.group")} value={groupingOf(view)} onChange={(group) => onChange({ group: group === GROUPINGS[0] ? "" : group })}>
+      <Choice className={folded} label={t("loops.group")} value={groupingOf(view)} onChange={(group) => onChange({ group: group === GROUPINGS[0] ? "" : group })}>
         {GROUPINGS.map((name) => <option key={name} value={name}>{t(`loops.group_${name}`)}</option>)}
       </Choice>
-      <Choice label={t("loops.sort")} value={sortingOf(view)} onChange={(sort) => onChange({ sort: sort === SORTINGS[0] ? "" : sort })}>
+      <Choice className={folded} label={t("loops.sort")} value={sortingOf(view)} onChange={(sort) => onChange({ sort: sort === SORTINGS[0] ? "" : sort })}>
         {SORTINGS.map((name) => <option key={name} value={name}>{t(`loops.sort_${name}`)}</option>)}
       </Choice>
       <Button aria-expanded={shown} aria-controls="more-filters" disabled={used > 0} className={clsx(used > 0 && "border-accent text-accent disabled:opacity-100")} onClick={() => open(!opened)}><Funnel className="size-3.5" />{used > 0 ? t("loops.filters_used", { count: used }) : t("loops.filters")}</Button>
@@ -59,6 +61,6 @@ export function ViewBar({ view, choices, count, box, onChange }: { view: View; c
   );
 }
 
-function Choice({ label, value, onChange, children }: { label: string; value: string; onChange: (value: string) => void; children: ReactNode }) {
-  return <select aria-label={label} title={label} className="field w-auto max-w-44 grow basis-28 sm:grow-0" value={value} onChange={(event) => onChange(event.target.value)}>{children}</select>;
+function Choice({ label, value, onChange, children, className }: { className?: string; label: string; value: string; onChange: (value: string) => void; children: ReactNode }) {
+  return <select aria-label={label} title={label} className={clsx("field w-auto max-w-44 grow basis-28 sm:grow-0", className)} value={value} onChange={(event) => onChange(event.target.value)}>{children}</select>;
 }

@@ -6,6 +6,9 @@ import { Warn } from "../ui/icons";
 import { Problem } from "../ui/primitives";
 import { TrustBox } from "./TrustBox";
 
+/** The server says it for the command line; the form offers what was found beside the field. */
+const SUGGESTED = /^no gates; suggested for this project: /;
+
 /** What will happen, before it does. */
 export function PreviewCard({ preview, error, blocked, hasGoal, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; blocked: boolean; hasGoal: boolean; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
   const { t } = useTranslation();
@@ -28,7 +31,7 @@ export function PreviewCard({ preview, error, blocked, hasGoal, busy, trusted, o
           </dl>
           {preview.notes.length > 0 ? (
             <ul className="space-y-1 border-t border-line px-4 py-2.5 text-xs text-wait">
-              {preview.notes.map((note, index) => <li key={index} className="flex gap-1.5 break-words"><Warn className="mt-px size-3.5 shrink-0" /><span className="min-w-0">{serverWords(note)}</span></li>)}
+              {preview.notes.map((note, index) => <li key={index} className="flex gap-1.5 break-words"><Warn className="mt-px size-3.5 shrink-0" /><span className="min-w-0">{SUGGESTED.test(note) ? t("preview.suggested") : serverWords(note)}</span></li>)}
             </ul>
           ) : null}
           {preview.trust ? <TrustBox demands={preview.trust} trusted={trusted} onTrust={onTrust} /> : null}

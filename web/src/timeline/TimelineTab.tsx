@@ -20,9 +20,9 @@ export default function TimelineTab({ loop, onShow }: { loop: LoopView; onShow: 
   if (iterations.length === 0 && early.length === 0) return <Empty icon={<Clock />} title={t("timeline.none")} />;
   const longest = longestTurn(iterations);
   return (
-    <div className="mx-auto max-w-6xl px-2 py-3 sm:px-4">
+    <div className="mx-auto max-w-[110rem] px-2 py-3 sm:px-4">
     <TimelineGraph loop={loop} timeline={timeline.data} onShow={onShow} />
-    <ol className="px-2">
+    <ol className="mx-auto max-w-6xl px-2">
       {iterations.toReversed().map((iteration) => {
         const refused = iteration.marks.some((mark) => mark.event.type === "claim_refused" || (mark.event.type === "reviewed" && ["rejected", "dirty"].includes(mark.event.ruling.type)));
         const done = iteration.marks.some((mark) => (mark.event.type === "loop_stopped" && mark.event.outcome === "verified") || (mark.event.type === "reviewed" && ["clean", "accepted"].includes(mark.event.ruling.type)));

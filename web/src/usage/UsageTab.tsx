@@ -61,7 +61,7 @@ function Part({ title, action, wide = false, children }: { title: string; action
 }
 
 export function Choice<T extends string>({ label, options, value, name, onChange }: { label: string; options: readonly T[]; value: T; name: (option: T) => string; onChange: (option: T) => void }) {
-  return <div role="group" aria-label={label} className="flex">{options.map((option) => <Button key={option} small aria-pressed={option === value} tone={option === value ? "accent" : "plain"} onClick={() => onChange(option)}>{name(option)}</Button>)}</div>;
+  return <div role="group" aria-label={label} className="segments flex">{options.map((option) => <Button key={option} small aria-pressed={option === value} tone={option === value ? "accent" : "plain"} onClick={() => onChange(option)}>{name(option)}</Button>)}</div>;
 }
 
 /** So few iterations before the first limit deserve a look. */

@@ -10,6 +10,7 @@ mod continuing;
 mod control;
 mod crash_sweep;
 mod documented_commands;
+mod documented_runs;
 mod drain;
 mod elsewhere;
 mod first_run;
