@@ -1,9 +1,12 @@
 //! What agents print, through every adapter. Nothing panics, and what comes out does not depend on where the output was cut.
 #![no_main]
 
+mod joined;
+
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use joined::joined;
 use libfuzzer_sys::fuzz_target;
 use windlass_agents::{Exit, session};
 use windlass_core::agent::{AgentEvent, TurnOutcome};
@@ -33,16 +36,4 @@ fn read(profile: &AgentProfile, output: &[u8], piece: usize) -> (Vec<AgentEvent>
     let outcome = session.outcome(Exit::Code(0), Timestamp::UNIX_EPOCH);
     assert!(!session.outcome(Exit::Signal(9), Timestamp::UNIX_EPOCH).is_finished(), "a killed turn is not finished");
     (events, outcome)
-}
-
-/// Text is passed on as it comes, so pieces of it that follow each other count as one.
-fn joined(events: Vec<AgentEvent>) -> Vec<AgentEvent> {
-    let mut joined: Vec<AgentEvent> = Vec::new();
-    for event in events {
-        match (joined.last_mut(), event) {
-            (Some(AgentEvent::Text { text }), AgentEvent::Text { text: more }) => text.push_str(&more),
-            (_, event) => joined.push(event),
-        }
-    }
-    joined
 }

@@ -8,6 +8,10 @@ case "$mode" in
     works) [ $turn -lt 2 ] || { echo fixed >"$OLDPWD/state"; echo "<promise>COMPLETE</promise>"; } ;;
     # Says that it is done, and is not.
     lies) echo "<promise>COMPLETE</promise>" ;;
+    # Repeats what it was asked, with its work done.
+    echoes)
+        echo fixed >"$OLDPWD/state"
+        cat ;;
     # Never done.
     never) echo "still working" ;;
     # Writes so many MB.

@@ -96,13 +96,31 @@ fn wanted() -> Result<Wanted, String> {
     Ok(wanted)
 }
 
+/// What else the machine did, which rows of time depend on.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    // One is the trial that just ended.
+    if load > 1.0 + 0.25 * processors as f64 {
+        format!(
+            "**Measured on a busy machine (load {load:.1} on {processors} processors): rows of time say nothing; the others do not depend on it.**"
+        )
+    } else {
+        format!("The machine had nothing else to do (load {load:.1} on {processors} processors).")
+    }
+}
+
 /// The whole page, as `docs/peers.md` has it.
 fn page(bench: &Bench, peers: &[Peer], rows: &[Row]) -> String {
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let given = given.join(" ");
     let mut text = format!(
-        "# Windlass and its peers\n\nMade by `cargo run --release -p windlass-testkit --bin peers -- run --write docs/peers.md` on {date} \
+        "# Windlass and its peers\n\nMade by `cargo run --release -p windlass-testkit --bin peers -- {given}` on {date} \
          (`peers install` first). Each program runs the same scripted agents, with its best flags; the code is in \
-         `crates/testkit/src/bin/peers`.\n\n| |"
+         `crates/testkit/src/bin/peers`. {}\n\n| |",
+        load()
     );
     peers.iter().for_each(|peer| text.push_str(&format!(" {} |", peer.name())));
     text.push_str("\n|---|");
@@ -115,6 +133,12 @@ fn page(bench: &Bench, peers: &[Peer], rows: &[Row]) -> String {
         row.cells.iter().for_each(|cell| text.push_str(&format!(" {cell} |")));
         text.push('\n');
     }
+    for peer in Peer::ALL.iter().filter(|peer| !peers.contains(peer)) {
+        text.push_str(&format!("\n{} was not installed on this machine.\n", peer.name()));
+    }
+    text.push_str(
+        "\nMemory is that of the largest process of the program, without its agents. No program ran in a sandbox.\n",
+    );
     text.push_str("\nBy design, without being a fault:\n\n");
     for peer in peers.iter().filter(|peer| !peer.lacks().is_empty()) {
         text.push_str(&format!("- **{}** lacks {}.\n", peer.name(), peer.lacks()));

@@ -121,7 +121,7 @@ impl Peer {
             }
             Peer::Bash => {
                 let script = "i=0; while [ $i -lt $1 ]; do $0 <PROMPT.md >out; git add -A; git commit -qm loop; \
-                              if grep -q '^<promise>COMPLETE</promise>$' out; then exit 0; fi; i=$((i+1)); done; exit 1";
+                              if grep -qF '<promise>COMPLETE</promise>' out; then exit 0; fi; i=$((i+1)); done; exit 1";
                 command.args(["-c", script, &agent, &limit]);
                 // The variable is split into words, as one writes such a loop.
             }

@@ -70,9 +70,12 @@ impl Bench {
         {
             rows.push(row(format!("processes left after {name}"), &|peer| self.orphans(peer, signal)));
         }
-        rows.push(row("goes on after kill -9".to_owned(), &|peer| self.resumes(peer)));
+        rows.push(row("continues after kill -9".to_owned(), &|peer| self.resumes(peer)));
         rows.push(row("an agent that lies".to_owned(), &|peer| self.lie(peer)));
         rows.push(row("promise forms seen".to_owned(), &|peer| self.forms(peer)));
+        rows.push(row("an agent that repeats its prompt, which has the promise in it".to_owned(), &|peer| {
+            self.echo(peer)
+        }));
         rows.push(row("turns with a limit of 3 iterations".to_owned(), &|peer| self.limit(peer)));
         rows
     }
@@ -93,8 +96,10 @@ impl Bench {
 
     fn command(&self, place: &Place, peer: Peer, again: bool) -> Command {
         let own = peer.command(&self.windlass, &place.trial, again);
-        let mut command = place.world.command(own.get_program());
-        command.args(own.get_args()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Who is started by `nohup`, or in the background of a script, ignores signals, and what it starts does too.
+        let mut command = place.world.command("env");
+        command.arg("--default-signal").arg(own.get_program()).args(own.get_args());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         // Node is where the user has it.
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", place.world.bin_dir().display()));
@@ -215,6 +220,19 @@ impl Bench {
         format!("{seen} of {}{missed}", FORMS.len())
     }
 
+    /// The work is done, so that no gate decides: only who said the promise.
+    fn echo(&self, peer: Peer) -> String {
+        if peer == Peer::Ralphy {
+            return "has no promise".to_owned();
+        }
+        let place = self.place("echoes", 2);
+        match self.run(&place, peer, false) {
+            Some(ended) if ended.code == Some(0) => "**taken for a claim**".to_owned(),
+            Some(ended) => format!("no claim (exit {}, {} turns)", ended.code.unwrap_or(-1), ended.turns),
+            None => "did not end in 2 minutes".to_owned(),
+        }
+    }
+
     fn limit(&self, peer: Peer) -> String {
         let place = self.place("never", 3);
         match self.run(&place, peer, false) {
@@ -246,8 +264,7 @@ fn wait(mut child: Child, time: Duration) -> Option<(Option<i32>, f64)> {
     let deadline = Instant::now() + time;
     let mut peak_mib = 0.0_f64;
     loop {
-        // The kernel keeps the highest value, so that only what follows the last look can be missed.
-        peak_mib = peak_mib.max(peak(child.id()));
+        peak_mib = peak_mib.max(highest(child.id()));
         if let Ok(Some(status)) = child.try_wait() {
             return Some((status.code(), peak_mib));
         }
@@ -258,6 +275,23 @@ fn wait(mut child: Child, time: Duration) -> Option<(Option<i32>, f64)> {
         }
         sleep(Duration::from_millis(10));
     }
+}
+
+/// What the agents of the trials consist of. Every other process is the program's own.
+const OF_THE_AGENT: [&str; 8] = ["sh", "cat", "sed", "head", "tr", "fold", "sleep", "git"];
+
+/// The highest memory of one process of the program, in MiB: of itself or of what it started. The kernel keeps the highest value of
+/// each, so that only what follows the last look can be missed.
+fn highest(pid: u32) -> f64 {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let own = if OF_THE_AGENT.contains(&name.trim()) { 0.0 } else { peak(pid) };
+    children(pid).into_iter().map(highest).fold(own, f64::max)
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let text = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    text.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
 fn peak(pid: u32) -> f64 {
