@@ -12,4 +12,7 @@ fuzz_target!(|data: &[u8]| {
     if let Err(error) = config::fuzzing::read_recipe(text) {
         assert!(!error.to_string().is_empty());
     }
+    if let Err(error) = config::fuzzing::read_settings(text) {
+        assert!(!error.to_string().is_empty());
+    }
 });

@@ -16,6 +16,7 @@ mod memory;
 mod seat;
 mod sqlite;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -130,6 +131,13 @@ pub struct ListFilter {
     pub summaries: bool,
 }
 
+/// A row of a list, after which the next part of the list begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    created_at: i64,
+    row: i64,
+}
+
 /// A loop or a group to create, with its first events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
@@ -195,6 +203,25 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Loops by `created_at`, newest first; of the same moment, the one created last comes first.
     async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>>;
+
+    /// The list in parts, from the first one or after a mark, with the mark of the next part if there is one. Each part is of one
+    /// moment. Ten thousand summaries are tens of megabytes, which need not be in memory at once.
+    async fn list_part(&self, filter: ListFilter, after: Option<Mark>) -> Result<(Vec<Listed>, Option<Mark>)> {
+        if after.is_some() {
+            return Ok((Vec::new(), None));
+        }
+        Ok((self.list(filter).await?, None))
+    }
+
+    /// How many loops that are not open have each status, of one project or of all.
+    async fn count_closed(&self, project: Option<&str>) -> Result<BTreeMap<String, usize>> {
+        let mut counts = BTreeMap::new();
+        let filter = ListFilter { project: project.map(str::to_owned), ..ListFilter::default() };
+        for closed in self.list(filter).await?.into_iter().filter(|listed| !listed.entry.open) {
+            *counts.entry(closed.entry.status).or_default() += 1;
+        }
+        Ok(counts)
+    }
 
     /// Takes the lease if it is free, already under `holder.token`, or under the token `replacing`: a holder
     /// that the store has called gone, or that a person takes the loop from. Otherwise refused with [`StoreError::Held`].

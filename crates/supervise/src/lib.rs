@@ -65,7 +65,6 @@ pub use sandbox::{
 };
 pub use spec::{ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
 pub use sweep::{find_tagged, sweep};
-pub use sys::grow_in_large_steps;
 
 /// For the fuzzer: the readers of what engine and shim send each other.
 #[cfg(fuzzing)]

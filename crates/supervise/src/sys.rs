@@ -36,20 +36,6 @@ fn forked(result: i64) -> io::Result<Forked> {
     }
 }
 
-/// Lets memory grow in large steps, in one heap for all threads. For a program that reads much once and exits: glibc grows the heap
-/// of any thread but the first page by page, with a system call each.
-pub fn grow_in_large_steps() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        const STEP: c_int = 16 << 20;
-        let settings = [(libc::M_ARENA_MAX, 1), (libc::M_TOP_PAD, STEP), (libc::M_TRIM_THRESHOLD, 2 * STEP)];
-        for (setting, value) in settings {
-            // SAFETY: it takes two numbers, and may be called at any time.
-            unsafe { libc::mallopt(setting, value) };
-        }
-    }
-}
-
 pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: fork has no preconditions. Callers run only signal-safe code in the child, or are
     // single-threaded (the shim and its reaper).

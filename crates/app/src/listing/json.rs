@@ -17,28 +17,35 @@ use crate::requests::ListLoops;
 const NEWEST_FIELD: &[u8] = b"\"merge_refused\":";
 
 impl ListLoops {
-    /// All loops that match, newest first, each as `status --json` prints it.
-    pub async fn all_as_json(&self, here: &Local) -> Result<Vec<String>, Problem> {
-        let Some(engine) = here.reader().await? else { return Ok(Vec::new()) };
+    /// Passes on all loops that match, newest first, each as `status --json` prints it.
+    pub async fn each_as_json(&self, here: &Local, mut pass_on: impl FnMut(&str)) -> Result<(), Problem> {
+        let Some(engine) = here.reader().await? else { return Ok(()) };
         let filter = ListFilter { project: self.project.clone(), summaries: true, ..ListFilter::default() };
         let wanted = Wanted::of(self);
-        let mut rows = Vec::new();
-        for listed in engine.store.list(filter).await? {
-            if !wanted.at_a_glance(&listed) {
-                continue;
+        let mut after = None;
+        loop {
+            let (part, next) = engine.store.list_part(filter.clone(), after).await?;
+            for listed in part {
+                if !wanted.at_a_glance(&listed) {
+                    continue;
+                }
+                let listed = settled(&engine, listed).await?;
+                if wanted.reads_summaries() && !wanted.fits(&listed, &view(&listed)?) {
+                    continue;
+                }
+                if is_current(&listed) {
+                    pass_on(&listed.entry.summary);
+                } else {
+                    let whole = whole_view(&engine, &listed).await?;
+                    let text = serde_json::to_string(&whole);
+                    pass_on(&text.unwrap_or_else(|error| unreachable!("a view is plain data: {error}")));
+                }
             }
-            let listed = settled(&engine, listed).await?;
-            if wanted.reads_summaries() && !wanted.fits(&listed, &view(&listed)?) {
-                continue;
+            after = next;
+            if after.is_none() {
+                return Ok(());
             }
-            rows.push(if is_current(&listed) {
-                listed.entry.summary
-            } else {
-                let whole = whole_view(&engine, &listed).await?;
-                serde_json::to_string(&whole).unwrap_or_else(|error| unreachable!("a view is plain data: {error}"))
-            });
         }
-        Ok(rows)
     }
 }
 

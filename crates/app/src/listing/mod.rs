@@ -56,14 +56,17 @@ impl Request for ListLoops {
         let limit = self.limit.unwrap_or(USUAL).clamp(1, 1000);
         let mut list = LoopList { loops: Vec::new(), next: None, total: None, counts: BTreeMap::new() };
         let Some(engine) = here.reader().await? else { return Ok(list) };
-        let filter = ListFilter { project: self.project.clone(), ..ListFilter::default() };
-        let all = engine.store.list(filter).await?;
-        for listed in &all {
-            *list.counts.entry(status_word(listed).to_owned()).or_default() += 1;
-        }
+        list.counts = self.counts(&engine).await?;
         let wanted = Wanted::of(&self);
+        // The first page of all loops, which most people ask for, reads no rows of the others.
+        let most = (wanted.is_everything() && self.after.is_none()).then_some(limit + 1);
+        let filter = ListFilter { project: self.project.clone(), limit: most, ..ListFilter::default() };
+        let all = engine.store.list(filter).await?;
         let mut found: Vec<&Listed> = all.iter().filter(|listed| wanted.at_a_glance(listed)).collect();
-        list.total = (!wanted.reads_summaries()).then_some(found.len());
+        list.total = (!wanted.reads_summaries()).then_some(match most {
+            Some(_) => list.counts.values().sum(),
+            None => found.len(),
+        });
         if let Some(after) = &self.after {
             // The loop itself may no longer match.
             let last = all.iter().position(|listed| listed.entry.id == *after).ok_or_else(|| no_such_row(after))?;
@@ -84,7 +87,23 @@ impl Request for ListLoops {
                 list.loops.push(LoopSummary { last_words, ..row });
             }
         }
+        if most.is_some_and(|most| all.len() == most) {
+            // One of them was removed meanwhile.
+            list.next = list.loops.last().map(|row| row.view.id.clone());
+        }
         Ok(list)
+    }
+}
+
+impl ListLoops {
+    /// How many loops there are of each status. Only of those that are open a row is read: who drives them tells their status.
+    async fn counts(&self, engine: &Engine) -> Result<BTreeMap<String, usize>, Problem> {
+        let mut counts = engine.store.count_closed(self.project.as_deref()).await?;
+        let filter = ListFilter { project: self.project.clone(), open_only: true, ..ListFilter::default() };
+        for listed in &engine.store.list(filter).await? {
+            *counts.entry(status_word(listed).to_owned()).or_default() += 1;
+        }
+        Ok(counts)
     }
 }
 
@@ -108,6 +127,11 @@ impl Wanted {
             agent: request.agent.clone(),
             since: request.since,
         }
+    }
+
+    fn is_everything(&self) -> bool {
+        let Self { words, statuses, outcomes, agent, since } = self;
+        words.is_empty() && statuses.is_empty() && outcomes.is_empty() && agent.is_none() && since.is_none()
     }
 
     /// What the row of the catalogue decides, which is read for every loop.

@@ -1,7 +1,7 @@
 //! `windlass list`.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Stdout, Write, stdout};
 
 use jiff::Timestamp;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -19,8 +19,6 @@ use crate::style::{Style, columns, json_line, one_line, safe_json};
 use crate::terminal::print;
 
 pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
-    // All rows are in memory at once, tens of megabytes of ten thousand loops.
-    windlass_supervise::grow_in_large_steps();
     let project = match app {
         App::Here(local) if !args.all => Some(project(local).await?),
         App::Here(_) | App::There(_) => None,
@@ -35,8 +33,16 @@ pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
         ..ListLoops::default()
     };
     match app {
-        App::Here(local) if args.json => print_rows(&request.all_as_json(local).await?),
-        App::There(_) if args.json => print_rows(&every_page(app, request).await?),
+        App::Here(local) if args.json => {
+            let mut rows = Rows::new();
+            request.each_as_json(local, |row| rows.print(row)).await?;
+            rows.end();
+        }
+        App::There(_) if args.json => {
+            let mut rows = Rows::new();
+            every_page(app, request).await?.iter().for_each(|row| rows.print(row));
+            rows.end();
+        }
         App::Here(_) | App::There(_) => print(&page(app, request, args).await?),
     }
     Ok(Exit::Completed)
@@ -244,21 +250,25 @@ async fn project(local: &Local) -> Result<String, Failure> {
     }
 }
 
-/// One loop a line.
-fn print_rows(rows: &[String]) {
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    // If nobody reads on, there is nobody to tell either.
-    let _ = write_rows(&mut out, rows).and_then(|()| out.flush());
+/// A JSON array on standard output, one loop a line. If nobody reads on, there is nobody to report it to either.
+struct Rows {
+    out: BufWriter<Stdout>,
+    any: bool,
 }
 
-fn write_rows(out: &mut impl Write, rows: &[String]) -> std::io::Result<()> {
-    if rows.is_empty() {
-        return out.write_all(b"[]\n");
+impl Rows {
+    fn new() -> Self {
+        Self { out: BufWriter::with_capacity(1 << 16, stdout()), any: false }
     }
-    out.write_all(b"[\n")?;
-    for (number, row) in rows.iter().enumerate() {
-        out.write_all(safe_json(row).as_bytes())?;
-        out.write_all(if number + 1 < rows.len() { b",\n" } else { b"\n" })?;
+
+    fn print(&mut self, row: &str) {
+        let before: &[u8] = if self.any { b",\n" } else { b"[\n" };
+        self.any = true;
+        let _ = self.out.write_all(before).and_then(|()| self.out.write_all(safe_json(row).as_bytes()));
     }
-    out.write_all(b"]\n")
+
+    fn end(mut self) {
+        let end: &[u8] = if self.any { b"\n]\n" } else { b"[]\n" };
+        let _ = self.out.write_all(end).and_then(|()| self.out.flush());
+    }
 }

@@ -109,5 +109,11 @@ pub fn load(
 /// For the fuzzer.
 #[cfg(fuzzing)]
 pub mod fuzzing {
+    use super::{ConfigError, Origin, Path, file};
     pub use super::recipe::fuzzing::read_recipe;
+
+    /// Reads the text of a project's settings.
+    pub fn read_settings(text: &str) -> Result<(), ConfigError> {
+        file::read_layer(Path::new("fuzzed.toml"), text, |path, line| Origin::ProjectFile { path, line }).map(drop)
+    }
 }

@@ -13,6 +13,7 @@ mod schema;
 mod steps;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ use self::readers::Readers;
 use self::steps::Step;
 use self::writer::Writer;
 use super::{
-    Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
+    Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Mark, Result, Store, StoreError,
+    StoredEvent,
 };
 
 /// What the process wants from the database.
@@ -131,6 +133,16 @@ impl Store for SqliteStore {
     async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>> {
         let locks = Arc::clone(&self.locks);
         self.readers.run(move |connection| rows::list(connection, &locks, &filter)).await
+    }
+
+    async fn list_part(&self, filter: ListFilter, after: Option<Mark>) -> Result<(Vec<Listed>, Option<Mark>)> {
+        let locks = Arc::clone(&self.locks);
+        self.readers.run(move |connection| rows::list_part(connection, &locks, &filter, after)).await
+    }
+
+    async fn count_closed(&self, project: Option<&str>) -> Result<BTreeMap<String, usize>> {
+        let project = project.map(str::to_owned);
+        self.readers.run(move |connection| rows::count_closed(connection, project.as_deref())).await
     }
 
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()> {

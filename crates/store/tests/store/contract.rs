@@ -40,6 +40,8 @@ macro_rules! each_story {
             a_list_is_newest_first
             groups_are_listed_apart_and_share_names_with_loops
             a_list_is_filtered_bounded_and_has_summaries_on_demand
+            closed_loops_are_counted_by_status
+            the_parts_of_a_list_are_the_list
             a_list_shows_the_holder_and_the_head
             every_text_and_size_comes_back_as_it_was
             a_time_comes_back_to_the_nanosecond
@@ -455,6 +457,50 @@ pub(crate) async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store
     assert!(short.iter().all(|row| row.entry.summary.is_empty()));
     let full = store.list(ListFilter { summaries: true, ..of_p }).await.unwrap();
     assert_eq!(full[0].entry.summary, r#"{"id":"l3"}"#);
+}
+
+pub(crate) async fn the_parts_of_a_list_are_the_list(store: Shared) {
+    for n in 0..600 {
+        let id = format!("l{n}");
+        let project = if n % 7 == 0 { "/q" } else { "/p" };
+        // Many of the same moment, so that a part ends among them.
+        let entry = CatalogueEntry { created_at: at(n / 200), ..entry(&id, project, &id) };
+        store.create(Create { entry, events: vec![], holder: None }).await.unwrap();
+    }
+    for project in [None, Some("/p".to_owned()), Some("/none".to_owned())] {
+        let filter = ListFilter { project, summaries: true, ..ListFilter::default() };
+        let (mut parts, mut after) = (Vec::new(), None);
+        loop {
+            let (part, next) = store.list_part(filter.clone(), after).await.unwrap();
+            parts.extend(part);
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(parts, store.list(filter).await.unwrap());
+    }
+}
+
+pub(crate) async fn closed_loops_are_counted_by_status(store: Shared) {
+    let rows = [
+        ("/p", "completed", false, LOOP),
+        ("/p", "completed", false, LOOP),
+        ("/q", "errored", false, LOOP),
+        ("/q", "completed", false, LOOP),
+        ("/p", "running", true, LOOP),
+        ("/p", "completed", false, "tries"),
+    ];
+    for (n, (project, status, open, kind)) in rows.into_iter().enumerate() {
+        let id = format!("l{n}");
+        let entry = CatalogueEntry { status: status.into(), open, kind: kind.into(), ..entry(&id, project, &id) };
+        store.create(Create { entry, events: vec![], holder: None }).await.unwrap();
+    }
+    let counted = |counts: [(&str, usize); 2]| counts.map(|(status, count)| (status.to_owned(), count)).into();
+    let all = store.count_closed(None).await.unwrap();
+    assert_eq!(all, counted([("completed", 3), ("errored", 1)]), "neither open loops nor groups count");
+    assert_eq!(store.count_closed(Some("/q")).await.unwrap(), counted([("completed", 1), ("errored", 1)]));
+    assert_eq!(store.count_closed(Some("/none")).await.unwrap(), std::collections::BTreeMap::new());
 }
 
 pub(crate) async fn a_list_shows_the_holder_and_the_head(store: Shared) {
