@@ -109,8 +109,8 @@ pub fn load(
 /// For the fuzzer.
 #[cfg(fuzzing)]
 pub mod fuzzing {
-    use super::{ConfigError, Origin, Path, file};
     pub use super::recipe::fuzzing::read_recipe;
+    use super::{ConfigError, Origin, Path, file};
 
     /// Reads the text of a project's settings.
     pub fn read_settings(text: &str) -> Result<(), ConfigError> {

@@ -162,7 +162,7 @@ async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
 pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<Result<Judge, String>, DriveError> {
     let judge = open(&context.engine, state).await?;
     let spec = &state.spec.workspace;
-    if !judge.is_set_up() && !(spec.setup.is_empty() && spec.copy.is_empty()) {
+    if !judge.is_set_up() && (!spec.setup.is_empty() || !spec.copy.is_empty()) {
         let base = workspace_of(state)?.base_commit;
         judge.reset("set-up", &base, Keep::Nothing).await?;
         if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone()), Stage::Base).await? {
