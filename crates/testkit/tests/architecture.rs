@@ -97,7 +97,6 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
     ("ratatui", &["windlass"], "only the command line draws on a terminal"),
     ("reqwest", &["windlass-engine", "windlass-server"], "who may call others over HTTP"),
-    ("rmcp", &["windlass"], "tools are one more way to type commands"),
     ("rusqlite", &["windlass-store"], "the store hides its database"),
     (
         "rustix",

@@ -8,6 +8,7 @@ mod execute;
 mod findings;
 mod own;
 mod person;
+mod protocol;
 mod relay;
 mod sections;
 mod server;

@@ -1,6 +1,6 @@
 //! The tools for the agent that a person talks to: start loops, look after them, end them.
 
-use rmcp::model::{JsonObject, Tool};
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use windlass_engine::view::LoopView;
 use super::execute::{self, ExecutePlan};
 use super::findings::{self, ReadFindings, ReadStatus};
 use super::own;
+use super::protocol::{JsonObject, Tool};
 use super::server::{Told, ToolError, Toolbox, input, tool};
 use crate::failure::Failure;
 use crate::here;
@@ -79,10 +80,10 @@ struct LoopStatus {
     /// The loop's name; without it, all loops of the project
     #[serde(default)]
     name: Option<String>,
-    /// Go on with this loop in the background, with a fresh agent session
+    /// Restart this loop in the background, with a new agent session
     #[serde(default)]
     restart: bool,
-    /// With restart: stop it first if it is under way
+    /// With restart: stop it first if it is running
     #[serde(default)]
     force: bool,
 }
@@ -103,7 +104,7 @@ struct FindingsOf {
     /// Only findings whose text contains this
     #[serde(default)]
     search: Option<String>,
-    /// The resolved ones too
+    /// Include resolved findings
     #[serde(default)]
     all: bool,
 }
@@ -121,11 +122,12 @@ struct Steer {
 struct Continue {
     /// The loop's name
     name: String,
-    /// What the new stretch is for; without it, the same goal
+    /// The new goal; without it, the current one
     #[serde(default)]
     goal: Option<String>,
 }
 
+#[async_trait]
 impl Toolbox for PersonTools {
     fn instructions(&self) -> String {
         "Windlass runs coding agents in a loop until the work is verified. Start one with execute-plan when the user \

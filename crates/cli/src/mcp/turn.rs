@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::findings::{NewFinding, Scope, Severity};
@@ -18,6 +17,7 @@ use windlass_engine::engine::{Engine, EngineError};
 use windlass_engine::journal;
 use windlass_engine::tools::{Connection, ToolServer, Whose};
 
+use super::protocol::{JsonObject, Tool};
 use super::server::{Told, ToolError, Toolbox, input, tool};
 use super::{findings, sections, server};
 use crate::failure::Failure;
@@ -264,6 +264,7 @@ struct Ask {
     default: Option<String>,
 }
 
+#[async_trait]
 impl Toolbox for TurnTools {
     fn instructions(&self) -> String {
         let role = self.whose.role();
