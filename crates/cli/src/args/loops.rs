@@ -257,7 +257,7 @@ pub struct ForkArgs {
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Trust commands defined in this repository, like 'windlass trust --yes'. For CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes'
     #[arg(long)]
     pub trust: bool,
 

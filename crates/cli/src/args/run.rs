@@ -58,7 +58,7 @@ pub struct RunArgs {
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Trust commands defined in this repository, like 'windlass trust --yes', for CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes'
     #[arg(long)]
     pub trust: bool,
 

@@ -18,7 +18,7 @@ Examples:
   windlass serve --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host build.example
   windlass serve --drain 30m     on Ctrl-C, let running turns end first
   windlass serve --once          no dashboard; exit when nothing is left to do
-  windlass serve link       print another login link while the server runs
+  windlass serve link            print another login link while the server runs
 
 Listens on localhost only, on port 4747 or the next free port, and prints a login link that works once, for 10 minutes. \
 Shows the loops of every project, including those started from a terminal.

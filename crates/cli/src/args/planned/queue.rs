@@ -103,7 +103,7 @@ pub struct QueueAddArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Trust commands defined in this repository, like 'windlass trust --yes', for CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes'
     #[arg(long)]
     pub trust: bool,
 
