@@ -1,5 +1,6 @@
 //! Loops of many machines: the store of `windlass-store` in PostgreSQL, and workers that drive what it holds.
 
+mod archive;
 pub mod desk;
 mod dispatch;
 pub mod doctor;
@@ -12,6 +13,7 @@ pub mod temporal;
 pub mod trial;
 pub mod worker;
 
+pub use archive::Archive;
 pub use dispatch::{Dispatch, PgDispatch};
 pub use station::{FleetStation, Habits};
 pub use store::{FORMAT, Fetched, PgStore, Piece, Placing, Worker};

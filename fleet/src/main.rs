@@ -15,7 +15,7 @@ use serde_json::json;
 use windlass_app::StartLoop;
 use windlass_fleet::submit::{self, Fleet};
 use windlass_fleet::worker::{self, Failure};
-use windlass_fleet::{FORMAT, Habits, PgStore, Placing, doctor, trial};
+use windlass_fleet::{Archive, FORMAT, Habits, PgStore, Placing, doctor, trial};
 use windlass_store::{ListFilter, Listed, Rows, Store, StoreError};
 
 #[derive(Debug, Parser)]
@@ -69,6 +69,10 @@ struct WorkerArgs {
     /// Save the files of a running turn on the hub every so many seconds, for a worker that takes over. 0 does not
     #[arg(long, value_name = "SECONDS", default_value_t = worker::SNAPSHOT_EVERY.as_secs())]
     snapshot_every: u64,
+    /// Move the output of ended loops from the database to file:///DIR, which all machines see, or to
+    /// s3://BUCKET/PREFIX?region=REGION&endpoint=URL with the login in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+    #[arg(long, value_name = "URL", env = "WINDLASS_FLEET_ARCHIVE")]
+    archive: Option<String>,
     /// Serve numbers for Prometheus at http://ADDR:PORT/metrics, without a login
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
@@ -264,6 +268,7 @@ async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
             park_after: Duration::from_secs(args.park_after),
             snapshot_every: Some(Duration::from_secs(args.snapshot_every)).filter(|every| !every.is_zero()),
         },
+        archive: args.archive.as_deref().map(Archive::parse).transpose()?,
         metrics: args.metrics,
     })
     .await?;

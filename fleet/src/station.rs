@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::{OnceCell, watch};
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::LoopState;
-use windlass_engine::data::DataDir;
+use windlass_engine::data::{DataDir, TurnFiles};
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
 use windlass_engine::outside::{FleetQueue, Station, Transcripts, Wait, WorkerView};
@@ -79,6 +79,11 @@ impl FleetStation {
     #[must_use]
     pub fn of_project(self, project: Option<String>) -> Self {
         Self { project, ..self }
+    }
+
+    /// The files of a turn on this machine.
+    pub(crate) fn turn_files(&self, id: &LoopId, turn: TurnKey) -> TurnFiles {
+        self.data.turn(id, turn)
     }
 
     /// The repository of a project on the hub.

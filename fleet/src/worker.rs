@@ -21,6 +21,7 @@ use windlass_store::{Store, StoreError};
 use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 
+use crate::archive::{Archive, Keeper};
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::metrics::{self, Counts};
 use crate::station::{FleetStation, Habits};
@@ -44,6 +45,8 @@ pub struct Options {
     /// Places loops; without it, the workers do it by the database alone.
     pub temporal: Option<temporal::Address>,
     pub habits: Habits,
+    /// Where the output of ended loops goes. Without it, it stays in the database.
+    pub archive: Option<Archive>,
     /// Where a monitor may ask for numbers.
     pub metrics: Option<SocketAddr>,
 }
@@ -119,6 +122,12 @@ pub async fn engine(
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
     env.remove("WINDLASS_FLEET_TEMPORAL_API_KEY");
+    // The archive's login is the worker's, not the agents'.
+    if env.contains_key("WINDLASS_FLEET_ARCHIVE") {
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] {
+            env.remove(name);
+        }
+    }
     let program = std::env::current_exe()?;
     let engine =
         Engine::new(Arc::new(store), data, Arc::new(SystemClock), Launcher::current()?, workspaces, env, program)
@@ -148,6 +157,10 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     let shipping = tokio::spawn({
         let station = Arc::clone(&station);
         async move { station.shipper.run().await }
+    });
+    let archiving = options.archive.map(|archive| {
+        let keeper = Keeper { archive, station: Arc::clone(&station) };
+        tokio::spawn(async move { keeper.run().await })
     });
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -205,6 +218,9 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     dispatch.end().await;
     beating.abort();
     shipping.abort();
+    if let Some(archiving) = archiving {
+        archiving.abort();
+    }
     Ok(store.leave(&driven.station.worker).await?)
 }
 

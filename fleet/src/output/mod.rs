@@ -16,11 +16,14 @@ pub(crate) use ship::Shipper;
 pub(crate) use wire::Wire;
 
 /// How many files of a turn are shipped.
-const FILES: usize = 5;
+pub(crate) const FILES: usize = 5;
 /// Written when the turn is over.
 const EXIT_RECORD: usize = 4;
 
+/// What an archive calls them.
+pub(crate) const NAMES: [&str; FILES] = ["times", "stdout", "stderr", "prompt.md", "exit.json"];
+
 /// The files of a turn by their number in the database, which never changes. Times come before what they are the times of.
-fn paths(files: &TurnFiles) -> [PathBuf; FILES] {
+pub(crate) fn paths(files: &TurnFiles) -> [PathBuf; FILES] {
     [files.times(), files.stdout(), files.stderr(), files.prompt(), files.exit_record()]
 }

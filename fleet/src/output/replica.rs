@@ -14,8 +14,10 @@ use windlass_core::ids::{LoopId, TurnKey};
 use windlass_engine::data::{DataDir, TurnFiles, private_dir};
 use windlass_engine::driver::DriveError;
 
-use super::{FILES, paths};
-use crate::store::{Fetched, PgStore};
+use super::{FILES, NAMES, paths};
+use crate::archive::{self, Archive};
+use crate::store::{Fetched, Kept, PgStore};
+use crate::worker::Failure;
 
 #[derive(Debug)]
 pub(crate) struct Replica {
@@ -49,6 +51,11 @@ impl Replica {
             let known = paths(&files).map(|path| length(&path));
             let fetched = self.store.fetch(&id.0, &turn.to_string(), &known).await?;
             let (has_more, is_closed) = (fetched.has_more, fetched.is_closed);
+            if let Some(kept) = &fetched.kept {
+                self.fetch_kept(id, turn, &files, known, kept).await?;
+                self.whole().insert(key);
+                return Ok(());
+            }
             if !fetched.chunks.is_empty() {
                 let files = files.clone();
                 let written = tokio::task::spawn_blocking(move || write(&files, known, fetched)).await;
@@ -66,6 +73,42 @@ impl Replica {
                 return Ok(());
             }
         }
+    }
+
+    /// Brings the files of a turn from an archive.
+    async fn fetch_kept(
+        &self,
+        id: &LoopId,
+        turn: TurnKey,
+        files: &TurnFiles,
+        known: [i64; FILES],
+        kept: &Kept,
+    ) -> Result<(), DriveError> {
+        let lost = |error: Failure| DriveError::Lost(format!("cannot read the archive {}: {error}", kept.archive));
+        let archive = Archive::parse(&kept.archive).map_err(lost)?;
+        for (file, (&size, &here)) in kept.sizes.iter().zip(&known).enumerate() {
+            // What is here is the beginning of what is there.
+            let mut at = 0_i64;
+            for key in archive::parts(&id.0, &turn.to_string(), NAMES[file], size.cast_unsigned()) {
+                let end = (at + archive::PART as i64).min(size);
+                if here >= end {
+                    at = end;
+                    continue;
+                }
+                let missing = || Failure::from(format!("it has no {key}"));
+                let bytes = archive.get(&key).await.map_err(lost)?.ok_or_else(missing).map_err(lost)?;
+                let file = i16::try_from(file).unwrap_or_default();
+                let fetched = Fetched { chunks: vec![(file, at, bytes)], ..Fetched::default() };
+                let (files, mut known) = (files.clone(), known);
+                known[usize::try_from(file).unwrap_or_default()] = here.max(at);
+                let written = tokio::task::spawn_blocking(move || write(&files, known, fetched)).await;
+                let written = written.map_err(|panic| DriveError::Lost(panic.to_string()))?;
+                let path = self.data.turn(id, turn).dir.display().to_string();
+                written.map_err(|source| DriveError::Transcript { path, source })?;
+                at = end;
+            }
+        }
+        Ok(())
     }
 
     /// Removes copies that nobody changed for so long.

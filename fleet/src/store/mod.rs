@@ -24,7 +24,7 @@ use windlass_store::{
 };
 
 use self::failure::{Fault, failed};
-pub use self::output::{Fetched, Piece};
+pub use self::output::{Fetched, Kept, Piece};
 use self::patience::{Patience, patiently};
 use self::queue::Asking;
 pub use self::schema::FORMAT;
@@ -203,6 +203,16 @@ impl PgStore {
     /// What was shipped of a turn beyond what is known.
     pub async fn fetch(&self, loop_id: &str, turn: &str, known: &[i64]) -> Result<Fetched> {
         patiently!(output::fetch(&self.pool, loop_id, turn, known))
+    }
+
+    /// Turns of ended loops whose output is not in an archive: loop and turn.
+    pub(crate) async fn to_archive(&self, worker: &str) -> Result<Vec<(String, String)>> {
+        patiently!(output::to_archive(&self.pool, worker))
+    }
+
+    /// Notes that an archive has a turn; false if the loop was opened again, or more was shipped.
+    pub(crate) async fn archived(&self, loop_id: &str, turn: &str, kept: &Kept) -> Result<bool> {
+        patiently!(output::archived(&self.pool, loop_id, turn, kept))
     }
 }
 

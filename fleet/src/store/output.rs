@@ -31,6 +31,15 @@ pub struct Fetched {
     pub has_more: bool,
     /// The turn is over and everything was shipped.
     pub is_closed: bool,
+    /// Everything is in an archive instead.
+    pub kept: Option<Kept>,
+}
+
+/// Where the files of a turn are, and how large each one is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub archive: String,
+    pub sizes: Vec<i64>,
 }
 
 /// So many chunks are read at a time.
@@ -84,7 +93,7 @@ pub(super) async fn close(pool: &PgPool, loop_id: &str, turn: &str, token: &str)
                INSERT INTO chunks (loop, turn, file, at, bytes)
                SELECT $1, $2, file, min(at), string_agg(bytes, ''::bytea ORDER BY at) FROM small GROUP BY file, at / $3";
     sqlx::query(sql).bind(key).bind(turn).bind(LARGE).execute(&mut *db).await?;
-    let sql = "INSERT INTO shipped VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    let sql = "INSERT INTO shipped (loop, turn) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     sqlx::query(sql).bind(key).bind(turn).execute(&mut *db).await?;
     Ok(db.commit().await?)
 }
@@ -105,5 +114,41 @@ pub(super) async fn fetch(pool: &PgPool, loop_id: &str, turn: &str, known: &[i64
     let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let chunks: Vec<(i16, i64, Vec<u8>)> =
         sqlx::query_as(sql).bind(loop_id).bind(turn).bind(known).bind(limit).fetch_all(pool).await?;
-    Ok(Fetched { has_more: chunks.len() == PAGE, chunks, is_closed })
+    // Looked at after the chunks, which are gone then.
+    let sql = "SELECT s.kept, s.sizes FROM shipped s JOIN loops l ON l.pk = s.loop
+               WHERE l.id = $1 AND s.turn = $2 AND s.kept IS NOT NULL";
+    let kept: Option<(String, Vec<i64>)> = sqlx::query_as(sql).bind(loop_id).bind(turn).fetch_optional(pool).await?;
+    let kept = kept.map(|(archive, sizes)| Kept { archive, sizes });
+    Ok(Fetched { has_more: chunks.len() == PAGE, chunks, is_closed, kept })
+}
+
+/// Turns of ended loops whose output is here, and the loop each one is of. Each worker looks at them in another order.
+pub(super) async fn to_archive(pool: &PgPool, worker: &str) -> Done<Vec<(String, String)>> {
+    let sql = "SELECT l.id, c.turn FROM loops l JOIN chunks c ON c.loop = l.pk
+               WHERE NOT l.open AND NOT EXISTS (SELECT FROM leases h WHERE h.loop = l.pk)
+               GROUP BY l.id, c.turn ORDER BY md5(l.id || c.turn || $1) LIMIT 16";
+    Ok(sqlx::query_as(sql).bind(worker).fetch_all(pool).await?)
+}
+
+/// Notes that an archive has the files of a turn, and forgets them here, unless more came meanwhile.
+pub(super) async fn archived(pool: &PgPool, loop_id: &str, turn: &str, kept: &Kept) -> Done<bool> {
+    let mut db = pool.begin().await?;
+    let sql = "SELECT pk FROM loops WHERE id = $1 AND NOT open FOR UPDATE";
+    let Some(key) = sqlx::query_scalar::<_, i64>(sql).bind(loop_id).fetch_optional(&mut *db).await? else {
+        return Ok(false);
+    };
+    let sql = "SELECT coalesce(max(at + octet_length(bytes)), 0) <= $4 FROM chunks WHERE loop = $1 AND turn = $2 AND file = $3";
+    for (file, size) in (0_i16..).zip(&kept.sizes) {
+        let whole: bool =
+            sqlx::query_scalar(sql).bind(key).bind(turn).bind(file).bind(size).fetch_one(&mut *db).await?;
+        if !whole {
+            return Ok(false);
+        }
+    }
+    let sql = "INSERT INTO shipped (loop, turn, kept, sizes) VALUES ($1, $2, $3, $4)
+               ON CONFLICT (loop, turn) DO UPDATE SET kept = excluded.kept, sizes = excluded.sizes";
+    sqlx::query(sql).bind(key).bind(turn).bind(&kept.archive).bind(&kept.sizes).execute(&mut *db).await?;
+    sqlx::query("DELETE FROM chunks WHERE loop = $1 AND turn = $2").bind(key).bind(turn).execute(&mut *db).await?;
+    db.commit().await?;
+    Ok(true)
 }

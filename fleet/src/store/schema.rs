@@ -103,6 +103,9 @@ CREATE TABLE pools (
     max_running   int CHECK (max_running >= 0),
     limited_until timestamptz
 );
+", "
+-- Where the files of a turn are and how large each one is, once they are in an archive. Its chunks are gone then.
+ALTER TABLE shipped ADD COLUMN kept text, ADD COLUMN sizes bigint[];
 "];
 
 /// The format of the tables, 0 if there are none.
