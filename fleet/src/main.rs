@@ -70,7 +70,7 @@ struct WorkerArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = worker::SNAPSHOT_EVERY.as_secs())]
     snapshot_every: u64,
     /// Move the output of ended loops from the database to file:///DIR, which all machines see, or to
-    /// s3://BUCKET/PREFIX?region=REGION&endpoint=URL with the login in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+    /// s3://BUCKET/PREFIX?region=REGION&endpoint=URL with its login in WINDLASS_FLEET_ARCHIVE_KEY_ID and _SECRET
     #[arg(long, value_name = "URL", env = "WINDLASS_FLEET_ARCHIVE")]
     archive: Option<String>,
     /// Serve numbers for Prometheus at http://ADDR:PORT/metrics, without a login

@@ -21,7 +21,7 @@ use windlass_store::{Store, StoreError};
 use windlass_supervise::Launcher;
 use windlass_workspace::Workspaces;
 
-use crate::archive::{Archive, Keeper};
+use crate::archive::{self, Archive, Keeper};
 use crate::dispatch::{Dispatch, PgDispatch};
 use crate::metrics::{self, Counts};
 use crate::station::{FleetStation, Habits};
@@ -122,12 +122,8 @@ pub async fn engine(
     // Whoever can write to the database can run commands on every worker.
     env.remove("WINDLASS_FLEET_DATABASE");
     env.remove("WINDLASS_FLEET_TEMPORAL_API_KEY");
-    // The archive's login is the worker's, not the agents'.
-    if env.contains_key("WINDLASS_FLEET_ARCHIVE") {
-        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] {
-            env.remove(name);
-        }
-    }
+    // Nor does an agent need the archive, with what other loops wrote.
+    archive::LOGIN.iter().for_each(|name| drop(env.remove(*name)));
     let program = std::env::current_exe()?;
     let engine =
         Engine::new(Arc::new(store), data, Arc::new(SystemClock), Launcher::current()?, workspaces, env, program)

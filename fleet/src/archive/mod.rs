@@ -16,6 +16,9 @@ use crate::worker::Failure;
 
 pub(crate) use self::keeper::Keeper;
 
+/// The variables with the login of an S3 server: key ID, secret, and the token of a login that ends by itself.
+pub(crate) const LOGIN: [&str; 3] =
+    ["WINDLASS_FLEET_ARCHIVE_KEY_ID", "WINDLASS_FLEET_ARCHIVE_SECRET", "WINDLASS_FLEET_ARCHIVE_TOKEN"];
 /// The most in one object, which is as much as is in memory at a time.
 pub(crate) const PART: usize = 64 << 20;
 
@@ -46,7 +49,7 @@ impl Archive {
                 let bucket =
                     url.host_str().filter(|bucket| !bucket.is_empty()).ok_or_else(|| wrong("names no bucket"))?;
                 if !url.username().is_empty() || url.password().is_some() {
-                    return Err(wrong("the login belongs in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
+                    return Err(wrong("the login belongs in the environment"));
                 }
                 let (mut region, mut endpoint) = ("us-east-1".to_owned(), None);
                 for (key, value) in url.query_pairs() {

@@ -24,10 +24,9 @@ impl std::fmt::Debug for Login {
 impl Login {
     pub(super) fn from_env() -> Result<Self, Failure> {
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let id = read("AWS_ACCESS_KEY_ID").ok_or("an archive on S3 needs AWS_ACCESS_KEY_ID in the environment")?;
-        let secret = read("AWS_SECRET_ACCESS_KEY");
-        let secret = secret.ok_or("an archive on S3 needs AWS_SECRET_ACCESS_KEY in the environment")?;
-        Ok(Self { id, secret, token: read("AWS_SESSION_TOKEN") })
+        let [id, secret, token] = super::LOGIN;
+        let need = |name: &str| read(name).ok_or_else(|| format!("an archive on S3 needs {name} in the environment"));
+        Ok(Self { id: need(id)?, secret: need(secret)?, token: read(token) })
     }
 }
 
