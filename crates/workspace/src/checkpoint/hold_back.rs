@@ -131,8 +131,8 @@ async fn allow(git: &Git, unwanted: &Unwanted, found: &mut Vec<(FilePath, String
     Ok(())
 }
 
-/// The staged files that may not be stored as they are: those with a new secret, and those too large to be searched. What is
-/// searched is what was staged, since whoever writes the files may go on.
+/// The staged files that may not be stored as they are: those with a new secret, and those too large to be searched. It
+/// searches the staged objects, not the files, which the agent may be changing.
 pub(crate) async fn in_staged(
     git: &Git,
     head: &str,
