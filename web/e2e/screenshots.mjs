@@ -3,8 +3,9 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { REVIEW, World } from "./world.mjs";
+import { fileURLToPath } from "node:url";
 
-const out = resolve(process.argv[2] ?? new URL("../../docs/images", import.meta.url).pathname);
+const out = resolve(process.argv[2] ?? fileURLToPath(new URL("../../docs/images", import.meta.url)));
 mkdirSync(out, { recursive: true });
 const world = new World();
 

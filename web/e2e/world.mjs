@@ -10,8 +10,9 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
+import { fileURLToPath } from "node:url";
 
-const here = new URL(".", import.meta.url).pathname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 export const BIN = resolve(process.env.WINDLASS_BIN ?? join(here, "../../target/debug/windlass"));
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 

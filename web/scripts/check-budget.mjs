@@ -2,9 +2,10 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { fileURLToPath } from "node:url";
 
 const LIMIT = 200 * 1000;
-const dist = process.env.WINDLASS_WEB_OUT || new URL("../dist", import.meta.url).pathname;
+const dist = process.env.WINDLASS_WEB_OUT || fileURLToPath(new URL("../dist", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(dist, ".vite/manifest.json"), "utf8"));
 
 /** The files of these entries, with all that they import at once. */

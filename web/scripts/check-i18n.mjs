@@ -1,8 +1,9 @@
 // Every language has every text, with the same placeholders; every text that the code asks for exists.
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const root = new URL("..", import.meta.url).pathname;
+const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "src/i18n/locales");
 const flat = (value, path = "", out = new Map()) => {
   for (const [key, inner] of Object.entries(value)) {

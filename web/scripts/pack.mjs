@@ -9,8 +9,9 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { fileURLToPath } from "node:url";
 
-const web = new URL("..", import.meta.url).pathname;
+const web = fileURLToPath(new URL("..", import.meta.url));
 const target = join(web, "../crates/server/dashboard");
 // What the build reads. A test in crates/server computes the same digest.
 const SOURCES = ["index.html", "package-lock.json", "package.json", "public", "src", "tsconfig.json", "vite.config.ts"];
